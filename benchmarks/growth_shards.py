@@ -29,15 +29,19 @@ from benchmarks.growth_streams import (
     resources,
 )
 from benchmarks.pipeline_data import write_stream
-from benchmarks.pipeline_queries import WORKLOADS
+from benchmarks.pipeline_queries import WORKLOADS, Workload
 from benchmarks.reporting import progress
 from headwater.execution.answers import Answer
 from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import plan_shards
+from headwater.sinks.sink import Sink
 from headwater.sources.feed import Chunk
 from headwater.terms.ids.term_texts import Ints
 
+WHOLE_GROUPS = (
+    "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :value ?v }} }} GROUP BY ?s"
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PREFIX = f"PREFIX : <{VOCABULARY}> "
 
@@ -104,6 +108,9 @@ class PipelineRun:
     processor: dict[str, float]
     steps: dict[str, float]
     workers_mb: float
+    elements: int = 0
+    workload: str = "aggregate"
+    is_written_by_workers: bool = False
 
     @property
     def processor_seconds(self) -> float:
@@ -111,16 +118,19 @@ class PipelineRun:
         return sum(self.processor.values())
 
 
-def run_pipeline(engine: hw.Engine, folder: Path, name: str, triples: int, batches: int) -> PipelineRun:
-    """Run one workload of `benchmarks.pipeline` over a stream in a folder."""
-    (stream,) = WORKLOADS[name].streams
+def run_pipeline(
+    engine: hw.Engine, folder: Path, workload: Workload, triples: int, batches: int, sinks: Sequence[Sink] = ()
+) -> PipelineRun:
+    """Run one workload over a stream in a folder; without sinks a callback takes its answers."""
+    (stream,) = workload.streams
     engine._batch_bytes = sum(file.stat().st_size for file in folder.iterdir()) // batches
     engine.stream(stream, hw.files(folder))
-    query = engine.register(WORKLOADS[name].text, emit="rstream")
+    query = engine.register(workload.text, emit="rstream")
     marks: list[tuple[float, ProcessorTime, hw.Progress]] = []
     engine.run(
-        on_batch=lambda answers: None,
+        on_batch=None if sinks else lambda answers: None,
         on_progress=lambda now: marks.append((time.perf_counter(), ProcessorTime.now(), now)),
+        sinks=sinks,
     )
     (begun, before, first), (ended, after, last) = marks[0], marks[-1]
     share = (last.elements - first.elements) / last.elements
@@ -129,7 +139,15 @@ def run_pipeline(engine: hw.Engine, folder: Path, name: str, triples: int, batch
     rows = last.queries[query.name].rows - first.queries[query.name].rows
     shards = last.queries[query.name].shards
     return PipelineRun(
-        shards, len(marks) - 1, int(triples * share), rows, ended - begun, spent, steps, after.workers_mb
+        shards,
+        len(marks) - 1,
+        int(triples * share),
+        rows,
+        ended - begun,
+        spent,
+        steps,
+        after.workers_mb,
+        last.elements - first.elements,
     )
 
 
@@ -144,7 +162,7 @@ def run_shards(name: str, counts: Sequence[int], triples: int, batches: Sequence
         try:
             # The first pipeline of a session warms Java up.
             for shards, cut in [(counts[0], batches[0]), *((one, cut) for one in counts for cut in batches)]:
-                run = run_pipeline(hw.Engine(spark, shards=shards), Path(path, "stream"), name, written, cut)
+                run = run_pipeline(hw.Engine(spark, shards=shards), Path(path, "stream"), WORKLOADS[name], written, cut)
                 parts = ", ".join(f"{part} {spent:.2f}" for part, spent in run.processor.items())
                 progress(
                     f"shards, {name}, {run.shards}: {run.batches} batches, {run.triples:,} triples, {run.seconds:.1f} s"
@@ -172,28 +190,41 @@ def measure_skew(quick: bool) -> Axis:
     """The share of one key in the stream, on eight shards: what the busiest shard takes for a slide.
 
     by the key      groups by the subject of the only pattern: one shard has all of a group
+    spread          the same query, the triples of the large key spread evenly, or those of all keys
     in parts        groups by a variable that does not divide the triples: each shard has a part of each group
     """
-    whole = (
-        "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :value ?v }} }} GROUP BY ?s"
-    )
     parts = (
         "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} "
         "WHERE {{ WINDOW :w {{ ?o :by ?s . ?o :value ?v }} }} GROUP BY ?s"
     )
+    large = (resources(1_000, 1)[0],)
     workloads: dict[str, list[GrowthPoint]] = {}
-    for name, text, is_star in (("by the key", whole, False), ("in parts", parts, True)):
-        for percent in (1, 50) if quick else (1, 10, 25, 50, 90):
-            with report_point("skew", name) as said:
-                said.append(_measure_hot_key(text, percent, is_star, 8))
-            workloads.setdefault(name, []).append(said[0])
+    for name, text, is_star, spread in (
+        ("by the key", WHOLE_GROUPS, False, None),
+        ("spread the large", WHOLE_GROUPS, False, large),
+        ("spread all", WHOLE_GROUPS, False, ()),
+        ("in parts", parts, True, None),
+    ):
+        for slide in (20_000,) if quick else (20_000, 200_000):
+            for percent in (1, 50) if quick else (1, 10, 25, 50, 90):
+                with report_point("skew", f"{name}, {slide:,} readings") as said:
+                    said.append(measure_hot_key(text, percent, is_star, 8, slide, spread))
+                workloads.setdefault(f"{name}, {slide:,}", []).append(said[0])
     return Axis("skew", "percent of the stream with one key", "a slide in the busiest of 8 shards", workloads)
 
 
-def _measure_hot_key(text: str, percent: int, is_star: bool, shards: int) -> GrowthPoint:
+def measure_hot_key(
+    text: str, percent: int, is_star: bool, shards: int, slide: int, spread: Sequence[int] | None
+) -> GrowthPoint:
     window = f"FROM NAMED WINDOW :w ON <{STREAM}> [RANGE PT5S STEP PT1S]"
     query = register(_PREFIX + text.format(window=window), "out")
-    plan = plan_shards([query], find_shard_keys(shards), has_static_default=False)
+    plan = plan_shards(
+        [query],
+        find_shard_keys(shards),
+        has_static_default=False,
+        spreads=spread is not None,
+        large=tuple(spread or ()),
+    )
     assert isinstance(plan, ShardPlan)
     programs = {key: make_program([query_of_shard(query, plan)]) for key in plan.keys}
     merger = AnswerMerger([query], plan)
@@ -201,7 +232,7 @@ def _measure_hot_key(text: str, percent: int, is_star: bool, shards: int) -> Gro
     spent: dict[int, list[float]] = {key: [] for key in plan.keys}
     merging: list[float] = []
     shares: list[float] = []
-    slide, slides, warm = 20_000, 12, 7
+    slides, warm = 8, 6
     for second in range(warm + slides):
         chosen = np.where(random.random(slide) < percent / 100, sensors[0], random.choice(sensors, slide))
         triples = _readings(chosen, numbers()[0] + random.integers(0, 1 << 30, slide), second, is_star)

@@ -8,11 +8,17 @@ data is in every shard, so a static part may be joined to a keyed part, but not 
     ?o a :Rainfall ; :procedure ?sensor ; :value ?v           keyed by ?o: all by the subject
     … GROUP BY ?o                                             keyed by ?o
     … GROUP BY ?sensor                                        not keyed by ?o, since a sensor has many observations
+
+A plan is *spreadable* if each solution comes from one stream triple. Then any division of the triples will do, as long
+as equal triples, which a window holds once, stay together.
+
+    ?sensor :value ?v                                         spreadable, even if one sensor has most of the triples
+    ?sensor :value ?v . ?sensor :unit ?u                      not, unless the units are static data
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from headwater.algebra.nodes import (
@@ -42,7 +48,13 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import BlankNode, NamedNode, Variable
 
 Routes = Mapping[str, Mapping[NamedNode, int]]
-"""For each stream and predicate the place of the key in a triple: 0 for the subject, 2 for the object."""
+"""For each stream and predicate the place of the key in a triple: 0 for the subject, 2 for the object, or spread."""
+
+SPREAD_SUBJECT, SPREAD_OBJECT = 3, 5
+"""Triples are divided by subject and object together, all of them or, where keys are named as large, those whose
+subject, or object, is such a key; the others by that term."""
+SPREAD = {SPREAD_SUBJECT: 0, SPREAD_OBJECT: 2}
+"""The place of the term by which triples are divided that are not spread."""
 
 
 class _NotPartitionable(Exception):
@@ -51,12 +63,12 @@ class _NotPartitionable(Exception):
 
 @dataclass(frozen=True)
 class Partitioning:
-    """A variable by which a plan is keyed, and its places in the triples.
+    """A variable by which a plan is keyed, and its places in the triples; None where the triples are spread evenly.
 
     With `has_partial_groups` only the input of the outermost grouping is keyed: shards then give partial groups.
     """
 
-    variable: Variable
+    variable: Variable | None
     routes: Routes
     has_partial_groups: bool = False
 
@@ -84,6 +96,15 @@ def partitionings_of(plan: QueryPlan, operator: StreamOperator) -> list[Partitio
             continue
         partitionings.append(Partitioning(variable, routes))
     return partitionings or OneShard(reasons[0] if reasons else "no triple pattern over a stream has a variable")
+
+
+def spread_partitioning_of(plan: QueryPlan, group_keys: Collection[Variable] = ()) -> Partitioning | OneShard:
+    """The partitioning that spreads the triples evenly, or why there is none; groups are made by `group_keys`."""
+    try:
+        check = _SpreadCheck(plan, Variable("hw_whole_triple"), group_keys)
+        return Partitioning(None, check.find_routes(StreamOperator.RSTREAM))
+    except _NotPartitionable as why:
+        return OneShard(str(why))
 
 
 def find_joint_routes(choices: Sequence[Sequence[Partitioning]]) -> tuple[list[Partitioning], Routes] | None:
@@ -239,6 +260,50 @@ class _KeyCheck:
                 if known.setdefault(triple.predicate, place) != place:
                     raise _NotPartitionable(f"?{self._key.value} stands in two places of {triple.predicate}")
         return True
+
+
+class _SpreadCheck(_KeyCheck):
+    """Checks whether each solution of a plan comes from one stream triple. The key is a variable that nothing binds."""
+
+    def __init__(self, plan: QueryPlan, key: Variable, group_keys: Collection[Variable]) -> None:
+        super().__init__(plan, key)
+        self._group_keys = group_keys
+
+    def _is_keyed(self, node: Node, streams: list[str]) -> bool:
+        match node:
+            case Project(inner, _):
+                return self._is_keyed(inner, streams)
+            case Join(left, right):
+                self._check_single(self._is_keyed(left, streams) and self._is_keyed(right, streams))
+        return super()._is_keyed(node, streams)
+
+    def _is_left_keyed(self, left: Node, right: Node, streams: list[str]) -> bool:
+        self._check_single(self._is_keyed(right, streams))
+        return self._is_keyed(left, streams)
+
+    def _check_exists(self, node: Node, streams: list[str]) -> None:
+        for expression in expressions_of(node):
+            for part in sub_expressions(expression):
+                self._check_single(isinstance(part, ExistsPlan) and self._is_keyed(part.plan, streams))
+
+    def _is_pattern_keyed(self, triples: tuple[TriplePattern, ...], streams: list[str]) -> bool:
+        if not streams or not triples:
+            return False
+        self._check_single(len(triples) > 1)
+        (triple,) = triples
+        if not isinstance(triple.predicate, NamedNode):
+            raise _NotPartitionable("a predicate is a variable or a path")
+        is_object = triple.object in self._group_keys and triple.subject not in self._group_keys
+        for stream in streams:
+            place = SPREAD_OBJECT if is_object else SPREAD_SUBJECT
+            if self._routes.setdefault(stream, {}).setdefault(triple.predicate, place) != place:
+                raise _NotPartitionable("groups are made by subjects here and by objects there")
+        return True
+
+    @staticmethod
+    def _check_single(is_joined: bool) -> None:
+        if is_joined:
+            raise _NotPartitionable("a solution needs more than one triple of a stream")
 
 
 def _below_projection(root: Node) -> Node:

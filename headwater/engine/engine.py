@@ -48,6 +48,7 @@ from headwater.running.checkpoints import (
     CheckpointRecord,
     Continued,
     adopt_checkpoint_key,
+    check_spread,
     choose_shard_plan,
     claim_checkpoint,
     lock_checkpoint,
@@ -99,9 +100,10 @@ class Engine(RunsInBackground):
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
     kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
     `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
-    Spark runs tasks at a time, unless it is said. `window_cap` is how many triples a window may hold before the run
-    ends with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as
-    in `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
+    Spark runs tasks at a time, unless it is said. `spread` has the IRIs of keys with much of a stream, whose triples
+    all shards share; True: those of all keys. `window_cap` is how many triples a window may hold before the run ends
+    with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as in
+    `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
     what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
     ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
     documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
@@ -125,6 +127,7 @@ class Engine(RunsInBackground):
         shuffle_partitions: int = 1,
         evaluator: EvaluatorName = "auto",
         shards: int | None = None,
+        spread: bool | Iterable[str] = False,
         window_cap: int | None = None,
         locate_streams: bool = True,
         overload: Overload = "wait",
@@ -138,6 +141,7 @@ class Engine(RunsInBackground):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
         self._shards = None if shards is None else check_whole("shards", shards, 1)
+        self._spread = check_spread(spread)
         self._window_cap = None if window_cap is None else check_whole("window_cap", window_cap, 1)
         self._skips_ticks = check_overload(overload, in_process=in_process, has_checkpoint=checkpoint is not None)
         self._spark = spark
@@ -539,13 +543,10 @@ class Engine(RunsInBackground):
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
             return cut and keep_shard_plan(cut, queries, has_static_default=self._data.has_default_graph)
-        return choose_shard_plan(
-            queries,
-            None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
-            self._shards,
-            (lambda: 1) if self._realtime else usual,
-            has_static_default=self._data.has_default_graph,
-        )
+        known = None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint)
+        usual = (lambda: 1) if self._realtime else usual
+        how: dict[str, Any] = {"has_static_default": self._data.has_default_graph, "spread": self._spread}
+        return choose_shard_plan(queries, known, self._shards, usual, **how)
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""

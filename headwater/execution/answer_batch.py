@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from headwater.execution.answer_columns import AnswerColumns
 from headwater.execution.answers import Answer
@@ -120,6 +122,33 @@ class AnswerBatch(Sequence[Answer]):
                 for answer in part:
                     found.setdefault(answer.query, AnswerBatch()).append(answer)
         return found
+
+    def without_queries(self, names: Collection[str]) -> AnswerBatch:
+        """The answers of all queries but these, in the same order."""
+        kept: list[AnswerPart] = []
+        is_kept: list[npt.NDArray[np.bool_]] = []
+        for part in self.parts:
+            if isinstance(part, AnswerColumns):
+                is_kept.append(np.full(len(part), part.query not in names))
+                kept.extend([part] if part.query not in names else [])
+            else:
+                is_kept.append(np.array([one.query not in names for one in part]))
+                kept.append([one for one in part if one.query not in names])
+        if self.order is None or not kept:
+            return AnswerBatch(kept)
+        mask = np.concatenate(is_kept)
+        places = np.cumsum(mask) - 1
+        return AnswerBatch(kept, places[self.order[mask[self.order]]])
+
+    def with_part(self, number: int) -> AnswerBatch:
+        """The same answers with another `part`: what one shard has of them."""
+        parts: list[AnswerPart] = [
+            replace(part, head=replace(part.head, part=number))
+            if isinstance(part, AnswerColumns)
+            else [replace(one, part=number) for one in part]
+            for part in self.parts
+        ]
+        return AnswerBatch(parts, self.order)
 
     def set_types(self, types: Mapping[str, ColumnTypes]) -> None:
         """Say the types of the columns of each query."""

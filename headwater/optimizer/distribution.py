@@ -117,7 +117,7 @@ def partition_keys(plan: QueryPlan, inner: Node) -> frozenset[Variable] | NotDis
     partitionings = partitionings_of(part, StreamOperator.RSTREAM)
     if isinstance(partitionings, OneShard):
         return NotDistributable(partitionings.reason)
-    keys = frozenset(one.variable for one in partitionings) & certain_variables(inner)
+    keys = frozenset(one.variable for one in partitionings if one.variable is not None) & certain_variables(inner)
     return keys or NotDistributable("no variable by which the streams could be cut is always bound")
 
 

@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwater.algebra.partitioning import OneShard
-from headwater.errors import HeadwaterError, report_file_errors
+from headwater.algebra.partitioning import SPREAD, OneShard
+from headwater.errors import HeadwaterError, SettingError, report_file_errors
 from headwater.execution.registered import RegisteredQuery
 from headwater.running.program_description import ProgramDescription
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import plan_shards
+from headwater.terms.arguments import check_each
 from headwater.terms.durable_files import create_folder, lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
+from headwater.terms.model import NamedNode
 from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
@@ -116,13 +119,15 @@ class CheckpointRecord:
     routes: Mapping[str, tuple[tuple[int, int], ...]] | None = None
     records: tuple[str, ...] = ()
     """The streams that Spark reads itself."""
+    large: tuple[int, ...] = ()
+    """The ids of the keys whose triples are spread over the shards."""
 
     @classmethod
     def of(cls, run: str, runner: str, description: ProgramDescription, records: Collection[str]) -> CheckpointRecord:
         cut = description.sharding
         prints = {query.plan.name: query.fingerprint for query in description.queries}
         keys, routes = (cut.keys, cut.routes) if cut else ((), None)
-        return cls(run, runner, prints, keys, routes, tuple(sorted(records)))
+        return cls(run, runner, prints, keys, routes, tuple(sorted(records)), cut.large if cut else ())
 
     @classmethod
     def read(cls, folder: Path) -> CheckpointRecord | None:
@@ -150,6 +155,7 @@ class CheckpointRecord:
                 tuple(known["shards"]),
                 routes,
                 tuple(known["records"]),
+                tuple(known.get("large", ())),
             )
 
     def write(self, folder: Path) -> None:
@@ -163,6 +169,7 @@ class CheckpointRecord:
             "shards": list(self.shards),
             "routes": self.routes,
             "records": list(self.records),
+            "large": list(self.large),
         }
         with report_checkpoint_damage(folder):
             replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n")
@@ -210,6 +217,16 @@ def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: P
     return wanted
 
 
+def check_spread(spread: Any) -> bool | tuple[str, ...]:
+    """The setting `spread`: whether triples are spread over the shards, or the IRIs of the keys of which they are."""
+    if isinstance(spread, bool):
+        return spread
+    wanted = "True, False or the IRIs of keys"
+    if isinstance(spread, str):
+        raise SettingError(f"spread must be {wanted}, and it is {spread!r}: use [{spread!r}]")
+    return tuple(check_each("spread", spread, lambda one: isinstance(one, str), wanted))
+
+
 def choose_shard_plan(
     queries: Sequence[RegisteredQuery],
     known: CheckpointRecord | None,
@@ -217,14 +234,23 @@ def choose_shard_plan(
     usual: Callable[[], int],
     *,
     has_static_default: bool,
+    spread: bool | Sequence[str] = False,
 ) -> ShardPlan | None:
-    """How the work of a new run is cut; None where it is not. A checkpoint has been cut once and for all."""
+    """How the work of a new run is cut; None where it is not. A checkpoint has been cut once and for all.
+
+    `spread` says that triples are spread over the shards: all, or those of the keys with these IRIs.
+    """
     if (known is not None and not known.shards) or not queries:
         return None
     shards = wanted or (len(known.shards) if known else usual())
     if shards == 1:
         return None
-    found = plan_shards(queries, find_shard_keys(shards), has_static_default=has_static_default)
+    large = () if isinstance(spread, bool) else tuple(sorted(encode(NamedNode(iri)) for iri in spread))
+    spreads = bool(spread)
+    if known is not None and known.routes is not None:
+        large, spreads = known.large, any(place in SPREAD for some in known.routes.values() for _, place in some)
+    how = {"has_static_default": has_static_default, "spreads": spreads}
+    found = plan_shards(queries, find_shard_keys(shards), **how, large=large)
     return None if isinstance(found, OneShard) else found
 
 

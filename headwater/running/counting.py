@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.collapsed_triples import CollapsedTriples, add_collapsed, collapse_warning
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
@@ -23,6 +25,7 @@ from headwater.execution.window_log import Size
 from headwater.linting.implausible_times import implausible_time_text, is_implausible
 from headwater.linting.late_elements import late_cure, unawaited_cure
 from headwater.running.progress import Progress, QueryProgress, RunSummary, StreamProgress
+from headwater.sinks.written_parts import WrittenPart, count_ticks
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import Plain
 from headwater.terms.timestamps import format_time
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _NOTHING = Size(0, 0)
+_NO_ANSWERS = AnswerBatch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +278,7 @@ class RunCounts:
         seconds = max(now - self._last, 1e-6)
         before, measure = self.progress, outcome.measure
         late, ahead = (sum(one.kind == kind for one in outcome.dead_letters) for kind in ("late", "ahead"))
+        written = _parts_by_query(outcome)
         for stream, elements in measure.elements.items():
             self._troubles.setdefault(stream, StreamTroubles()).elements += elements
             if elements:
@@ -293,16 +298,16 @@ class RunCounts:
             late=before.late + late,
             bad=before.bad + len(outcome.dead_letters) - late - ahead,
             ahead=before.ahead + ahead,
-            ticks=before.ticks + len(outcome.answers),
+            ticks=before.ticks + len(outcome.answers) + sum(map(count_ticks, written.values())),
             batches=before.batches + 1,
             seconds=now - self._begin,
             rate=outcome.elements / seconds,
             watermarks=outcome.watermarks or before.watermarks,
-            alerts=before.alerts + outcome.answers.alert_count,
+            alerts=before.alerts + outcome.answers.alert_count + sum(one.alerts for one in chain(*written.values())),
             state_rows=measure.log.rows if measure.queries else before.state_rows,
             state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
             steps=add_by_name(add_by_name(before.steps, measure.steps), steps),
-            queries=self._count_queries(outcome, seconds),
+            queries=self._count_queries(outcome, seconds, written),
             streams={iri_to_name(stream): one.to_progress() for stream, one in self._troubles.items()},
         )
         self._last = now
@@ -340,7 +345,9 @@ class RunCounts:
         """Add the time of a step that follows the counting."""
         self.progress = replace(self.progress, steps=add_by_name(self.progress.steps, {step: seconds}))
 
-    def _count_queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
+    def _count_queries(
+        self, outcome: BatchOutcome, seconds: float, written: Mapping[str, Sequence[WrittenPart]]
+    ) -> dict[str, QueryProgress]:
         """Add a batch to the progress of each query: its answers, rows and dead letters, and the rates of `seconds`."""
         dead_letters: dict[tuple[str, str], int] = {}
         for dead_letter in outcome.dead_letters:
@@ -351,6 +358,7 @@ class RunCounts:
         found: dict[str, QueryProgress] = {}
         for name, before in self.progress.queries.items():
             elements = sum(arrived.get(stream, 0) for stream in before.streams)
+            own, parts = answers.get(name, _NO_ANSWERS), written.get(name, ())
             counted = replace(
                 before,
                 elements=before.elements + elements,
@@ -358,9 +366,9 @@ class RunCounts:
                 late=before.late + sum(dead_letters.get((stream, "late"), 0) for stream in before.streams),
                 bad=before.bad + sum(dead_letters.get((stream, "bad"), 0) for stream in before.streams),
                 ahead=before.ahead + sum(dead_letters.get((stream, "ahead"), 0) for stream in before.streams),
-                ticks=before.ticks + (len(answers[name]) if name in answers else 0),
-                rows=before.rows + (answers[name].row_count if name in answers else 0),
-                skipped=before.skipped + (answers[name].skipped_count if name in answers else 0),
+                ticks=before.ticks + len(own) + count_ticks(parts),
+                rows=before.rows + own.row_count + sum(part.rows for part in parts),
+                skipped=before.skipped + own.skipped_count + sum(part.skipped for part in parts),
             )
             measure = outcome.measure.queries.get(name)
             found[name] = counted if measure is None else self._add_measure(counted, measure)
@@ -391,6 +399,16 @@ class RunCounts:
         warnings = [text for stream, troubles in self._troubles.items() for text in troubles.describe(stream)]
         counts |= {"seconds": seconds, "rate": rate}
         return RunSummary(**counts, stopped=stopped, warnings=tuple(warnings))
+
+
+def _parts_by_query(outcome: BatchOutcome) -> dict[str, list[WrittenPart]]:
+    """What workers have written of the answers that did not come to the driver."""
+    found: dict[str, list[WrittenPart]] = {}
+    known = outcome.answers.by_query() if outcome.written else {}
+    for part in outcome.written:
+        if part.query not in known:
+            found.setdefault(part.query, []).append(part)
+    return found
 
 
 def newly_known_completeness(before: Progress, now: Progress) -> list[tuple[str, int | None]]:

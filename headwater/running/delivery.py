@@ -14,8 +14,10 @@ from headwater.execution.answers import Answer
 from headwater.execution.typed_cells import ColumnTypes
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
+from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.subscriptions import Subscription
+from headwater.running.worker_delivery import WorkerDelivery, answers_for_driver
 from headwater.sinks.dead_letters import (
     LineNumbers,
     StrictError,
@@ -24,7 +26,7 @@ from headwater.sinks.dead_letters import (
     add_texts,
     write_dead_letters,
 )
-from headwater.sinks.sink import RewritingSink, Sink
+from headwater.sinks.sink import PartSink, RewritingSink, Sink
 from headwater.terms.timestamps import format_time
 from headwater.values.query_guard import QueryGuard
 
@@ -92,13 +94,32 @@ class Delivery:
         self._types = types
         self._counts.change_queries(queries)
 
+    def choose_worker_delivery(self, description: ProgramDescription, *, sees_folders: bool) -> WorkerDelivery | None:
+        """What workers write of the sinks; `sees_folders`: they are on this machine."""
+        how = {"is_taken": self.takes_answers, "sees_folders": sees_folders}
+        return WorkerDelivery.choose(description, self._sinks, self._run, self._types, **how)
+
+    @property
+    def takes_answers(self) -> bool:
+        """Whether a callback or an iterator takes answers, besides the sinks."""
+        has_callback = self._on_answer is not None or self._on_batch is not None
+        return has_callback or any(not one.closed for one in tuple(self._subscriptions))
+
     def deliver(
-        self, batch: int, outcome: BatchOutcome, *, is_repeated: bool = False, guard: QueryGuard | None = None
+        self,
+        batch: int,
+        outcome: BatchOutcome,
+        *,
+        is_repeated: bool = False,
+        guard: QueryGuard | None = None,
+        workers: WorkerDelivery | None = None,
+        records_of: Callable[[int], Any] = lambda sink: None,
     ) -> None:
         """Hand over one batch, once. What raises here fails the batch, and a later run repeats it.
 
         `is_repeated` says that another run may have delivered it, which ended before it was committed; so may the first
         batch of a run, and one that was tried before. `guard` ends what a sink waits for when the run is stopped.
+        `workers` says what workers have written, and `records_of` gives a DataFrame of what Spark is to write.
         """
         if batch <= self._delivered:
             return
@@ -116,11 +137,16 @@ class Delivery:
         outcome.answers.set_types(self._types)
         # Sinks come first: a batch that fails here is tried again, with the same answers.
         with guard or nullcontext():
-            for sink in self._sinks:
+            for place, sink in enumerate(self._sinks):
+                answers = outcome.answers
+                if workers is not None and workers.writers[place] is not None and isinstance(sink, PartSink):
+                    files = {part: part.files[place] for part in outcome.written}
+                    sink.commit_parts(self._run, batch, files, records_of(place))
+                    answers = answers_for_driver(answers, outcome.written)
                 if is_repeated and isinstance(sink, RewritingSink):
-                    sink.rewrite(self._run, batch, outcome.answers)
-                elif len(outcome.answers):
-                    sink.write(self._run, batch, outcome.answers)
+                    sink.rewrite(self._run, batch, answers)
+                elif len(answers):
+                    sink.write(self._run, batch, answers)
         self._hand_over(outcome.answers)
         self._delivered = batch
         before = self.progress

@@ -17,6 +17,7 @@ from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
 from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
 from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
 from headwater.sinks.dead_letters import DeadLetter
+from headwater.sinks.written_parts import WrittenPart
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.terms.timestamps import format_time
@@ -26,25 +27,32 @@ from headwater.windows.heartbeat import Heartbeat, Heartbeats
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """What one batch led to: answers in time order, dead letters, and the counts of this batch alone."""
+    """What one batch led to: answers in time order, dead letters, and the counts of this batch alone.
+
+    `written` are the answers that workers have written; they are among `answers` only where the driver needs them.
+    """
 
     answers: AnswerBatch = field(default_factory=AnswerBatch)
     dead_letters: tuple[DeadLetter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
     measure: BatchMeasure = field(default_factory=BatchMeasure)
+    written: tuple[WrittenPart, ...] = ()
 
     def to_plain(self) -> Plain:
         """All but the answers as plain values; of those, their order (`AnswerBatch.order`)."""
         letters = [tuple(getattr(one, part.name) for part in fields(one)) for one in self.dead_letters]
-        return [self.answers.order, letters, self.elements, self.watermarks, self.measure.to_plain()]
+        written = [one.to_plain() for one in self.written]
+        return [self.answers.order, letters, self.elements, self.watermarks, self.measure.to_plain(), written]
 
     @classmethod
     def from_plain(cls, value: Plain) -> BatchOutcome:
         """The outcome that `to_plain` gave, without the answers."""
-        order, letters, elements, watermarks, measure = value
+        order, letters, elements, watermarks, measure, written = value
         dead_letters = tuple(DeadLetter(*one) for one in letters)
-        return cls(AnswerBatch(order=order), dead_letters, elements, watermarks, BatchMeasure.from_plain(measure))
+        parts = tuple(map(WrittenPart.from_plain, written))
+        measures = BatchMeasure.from_plain(measure)
+        return cls(AnswerBatch(order=order), dead_letters, elements, watermarks, measures, parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,13 +35,28 @@ def presentation_of(query: RegisteredQuery) -> Presentation | None:
     return Presentation.extract_any(query.plan.root)[0] if is_whole else None
 
 
+def needs_merge(query: RegisteredQuery, sharding: ShardPlan) -> bool:
+    """Whether the answers of a query are more than the rows of its shards, one behind the other.
+
+    DISTINCT alone needs no merge where the rows show by which value they were divided.
+    """
+    name = query.plan.name
+    if query.plan.kind is not QueryKind.SELECT or name in sharding.partial_groups:
+        return True
+    presentation = presentation_of(query)
+    if presentation is None:
+        return False
+    is_plain = not presentation.keys and not presentation.offset and presentation.limit is None
+    return not is_plain or all(one.value != sharding.variables.get(name) for one in presentation.variables)
+
+
 def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQuery:
     """The query that each shard evaluates: its rows, before ORDER BY, LIMIT or CONSTRUCT are applied to all of them.
 
     Where the groups of a query are spread over shards, its rows are partial groups.
     """
     if query.plan.name in sharding.partial_groups:
-        return replace(query, plan=partial_plan_of(query.plan))
+        return replace(query, plan=partial_plan_of(query.plan, has_whole_groups=bool(sharding.large)))
     plan, presentation = query.plan, presentation_of(query)
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)
@@ -83,7 +98,7 @@ class AnswerMerger:
                 self._presenters[query.plan.name] = _MergedPresenter(presentation, query.plan.base)
             if query.plan.name in sharding.partial_groups:
                 wanted = query.plan.variables if presentation is None else presentation.needed_variables
-                self._groups[query.plan.name] = GroupMerger(query.plan, wanted)
+                self._groups[query.plan.name] = GroupMerger(query.plan, wanted, has_whole_groups=bool(sharding.large))
 
     def merge(self, answers: AnswerBatch, suspended: Collection[str] = ()) -> AnswerBatch:
         """The answers of all shards, in the order of time and of the registration of their queries.
@@ -117,8 +132,9 @@ class AnswerMerger:
     def _merge_ticks(self, answers: AnswerBatch) -> AnswerBatch:
         """The answers of one query, merged tick by tick."""
         by_tick: dict[tuple[int, int], list[Answer]] = {}
-        for answer in answers:
-            by_tick.setdefault((answer.time, answer.part), []).append(answer)
+        for part in answers.parts:
+            for answer in part.iterate_unordered() if isinstance(part, AnswerColumns) else part:
+                by_tick.setdefault((answer.time, answer.part), []).append(answer)
         return AnswerBatch([[self._merge_tick(by_tick[key]) for key in sorted(by_tick)]])
 
     def _merge_tick(self, answers: list[Answer]) -> Answer:

@@ -11,6 +11,7 @@ no row. Without GROUP BY there is one group all the same, and COUNT is 0 where n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -41,27 +42,48 @@ def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[AggregateSplit
     return outer, splits
 
 
-def partial_plan_of(plan: QueryPlan) -> QueryPlan:
-    """The plan of a shard: a row for each group of which it has solutions, with the partial aggregates."""
+def partial_plan_of(plan: QueryPlan, *, has_whole_groups: bool = False) -> QueryPlan:
+    """The plan of a shard: a row for each group of which it has solutions, with the partial aggregates.
+
+    With `has_whole_groups` most groups are in one shard, and the row has the aggregates themselves, too.
+    """
     outer, splits = split_grouping(plan)
     partial = tuple((one.variable, one.partial) for one in splits)
+    if has_whole_groups:
+        whole = [one for one in splits if one.partial != one.aggregate]
+        partial += tuple((_unused(plan, f"hw_whole_{one.variable.value}"), one.aggregate) for one in whole)
     root: Node = replace(outer.group, aggregates=partial)
     if not outer.group.keys:
-        solutions = Variable("hw_solutions")
-        while solutions.value in plan.text:
-            solutions = Variable(solutions.value + "_")
+        solutions = _unused(plan, "hw_solutions")
         counted = replace(outer.group, aggregates=(*partial, (solutions, Aggregate("COUNT", None))))
         root = Filter(counted, Operation(">", (VariableReference(solutions), Constant(integer_literal(0)))))
-    variables = outer.variables
+    variables = tuple(variable for variable, _ in (*outer.group.keys, *partial))
     return replace(plan, kind=QueryKind.SELECT, root=Project(root, variables), variables=variables, template=())
 
 
-class GroupMerger:
-    """Merges the partial groups of the shards, applies SELECT and HAVING, and projects to `variables`."""
+def _unused(plan: QueryPlan, name: str) -> Variable:
+    """A variable that the query does not have."""
+    while name in plan.text:
+        name += "_"
+    return Variable(name)
 
-    def __init__(self, plan: QueryPlan, variables: Sequence[Variable]) -> None:
+
+class GroupMerger:
+    """Merges the partial groups of the shards, applies SELECT and HAVING, and projects to `variables`.
+
+    With `has_whole_groups` the rows are those of such a `partial_plan_of`: a group that one shard alone has is taken as
+    it is.
+    """
+
+    def __init__(self, plan: QueryPlan, variables: Sequence[Variable], *, has_whole_groups: bool = False) -> None:
         outer, splits = split_grouping(plan)
         self._keys = len(outer.group.keys)
+        self._wholes: list[int] | None = None
+        if has_whole_groups and self._keys:
+            behind = iter(range(self._keys + len(splits), self._keys + 2 * len(splits)))
+            self._wholes = [
+                place if one.partial == one.aggregate else next(behind) for place, one in enumerate(splits, self._keys)
+            ]
         self._merges = [one.merge for one in splits]
         self._vocabulary = Vocabulary(gives_other_ids=True)
         names = tuple(variable.value for variable in outer.variables)
@@ -78,24 +100,22 @@ class GroupMerger:
 
     def merge(self, partial_rows: Iterable[Row]) -> list[Row]:
         """The solutions of the query, from the rows of all shards."""
-        values: dict[Row, list[dict[Term | None, int]]] = {} if self._keys else {(): self._no_values()}
+        by_key: dict[Row, list[Row]] = {} if self._keys else {(): []}
         for row in partial_rows:
-            key = row[: self._keys]
-            counts_of_key = values.get(key)
-            if counts_of_key is None:
-                counts_of_key = values[key] = self._no_values()
-            for counts, value in zip(counts_of_key, row[self._keys :], strict=True):
-                counts[value] = counts.get(value, 0) + 1
-        groups = [(*key, *map(aggregate, self._merges, counts)) for key, counts in values.items()]
+            by_key.setdefault(row[: self._keys], []).append(row)
+        groups = [(*key, *self._merge_group(rows)) for key, rows in by_key.items()]
         table = self._vocabulary.ids_of_rows(groups, self._width)
         for step in self._steps:
             table = step(table)
         table = np.column_stack((table, np.full(table.shape[0], UNBOUND, dtype=np.int64)))
         return self._vocabulary.terms_of_rows(table[:, self._columns])
 
-    def _no_values(self) -> list[dict[Term | None, int]]:
-        """For each aggregate how often each partial value was given: none yet."""
-        return [{} for _ in self._merges]
+    def _merge_group(self, rows: Sequence[Row]) -> list[Term | None]:
+        """The aggregates of a group, from the rows that shards have of it."""
+        if self._wholes is not None and len(rows) == 1:
+            return [rows[0][place] for place in self._wholes]
+        partial = (Counter(row[place] for row in rows) for place in range(self._keys, self._keys + len(self._merges)))
+        return list(map(aggregate, self._merges, partial))
 
 
 def _extend_step(expression: CompiledExpression) -> Step:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from headwater.algebra.partitioning import SPREAD
 from headwater.sources.feed import Chunk
 from headwater.terms.element_columns import ElementColumns
 
@@ -25,14 +26,22 @@ class ShardPlan:
     """How the triples of the streams are divided among shards.
 
     `keys` are the shards' keys in the stateful step. `routes` give for each stream the ids of the predicates whose
-    triples are divided, and by which term: 0 the subject, 2 the object. `variables` are, by query, the variables whose
-    values divide the solutions. `partial_groups` are the queries whose groups are spread over shards.
+    triples are divided, and by which term: 0 the subject, 2 the object, or spread. `variables` are, by query, the
+    variables whose values divide the solutions, none for a query whose triples are spread evenly. `partial_groups` are
+    the queries whose groups are spread over shards. `large` are the ids of the keys whose triples are spread where not
+    all are.
     """
 
     keys: tuple[int, ...]
     routes: Mapping[str, tuple[tuple[int, int], ...]]
     variables: Mapping[str, str]
     partial_groups: frozenset[str] = frozenset()
+    large: tuple[int, ...] = ()
+
+    @property
+    def spreads(self) -> bool:
+        """Whether triples of some predicate are spread."""
+        return any(place in SPREAD for routes in self.routes.values() for _, place in routes)
 
     def split(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
         """The chunk for each shard, with the key of the shard. Bad elements go to the first shard only."""
@@ -40,25 +49,40 @@ class ShardPlan:
         if not isinstance(columns, ElementColumns):
             raise TypeError("a chunk is split as columns")
         routes = () if chunk.stream is None else self.routes.get(chunk.stream, ())
-        shards = _shards_of(columns.triples, routes, len(self.keys))
+        shards = _shards_of(columns.triples, routes, len(self.keys), self.large)
         for index, key in enumerate(self.keys):
             own = columns.select_triples(shards == index)
             yield key, replace(chunk, elements=own, bad=chunk.bad if index == 0 else ())
 
 
-def _shards_of(triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], count: int) -> npt.NDArray[np.int64]:
+def _shards_of(
+    triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], count: int, large: Sequence[int]
+) -> npt.NDArray[np.int64]:
     """The index of the shard of each triple; -1 where no query reads its predicate."""
     keys = np.zeros(triples.shape[0], dtype=np.int64)
     routed = np.zeros(triples.shape[0], dtype=np.bool_)
     for predicate, place in routes:
         mask = triples[:, 1] == predicate
-        keys[mask] = triples[mask, place]
+        keys[mask] = triples[mask, SPREAD.get(place, place)]
         routed |= mask
-    mixed = keys.view(np.uint64) * _MIX
-    mixed ^= mixed >> _HALF
-    shards = (mixed % np.uint64(count)).astype(np.int64)
+        if place in SPREAD:
+            # Equal triples stay together: a window holds them once.
+            spread = mask & np.isin(keys, large) if large else mask
+            keys[spread] = _mix_folded(triples[spread, 0]) ^ (_mix_folded(triples[spread, 2]) << 1)
+    shards = (_mix(keys) % np.uint64(count)).astype(np.int64)
     shards[~routed] = -1
     return shards
+
+
+def _mix(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    mixed = np.ascontiguousarray(keys).view(np.uint64) * _MIX
+    mixed ^= mixed >> _HALF
+    return mixed
+
+
+def _mix_folded(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Numbers in which all bits of the ids count: those of short texts differ in their high bits alone."""
+    return _mix(ids ^ (ids >> 32)).view(np.int64)
 
 
 def find_shard_keys(shards: int) -> tuple[int, ...]:

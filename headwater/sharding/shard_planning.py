@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.outer_grouping import OuterGrouping
-from headwater.algebra.partitioning import OneShard, Partitioning, find_joint_routes, partitionings_of
+from headwater.algebra.partitioning import (
+    OneShard,
+    Partitioning,
+    find_joint_routes,
+    partitionings_of,
+    spread_partitioning_of,
+)
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import expressions_of, nodes_of
@@ -26,15 +32,18 @@ from headwater.windows.settings import Report, timestamp_predicate_of
 
 
 def choose_partitionings(
-    queries: Sequence[RegisteredQuery], *, has_static_default: bool
+    queries: Sequence[RegisteredQuery], *, has_static_default: bool, spreads: bool = False
 ) -> list[Partitioning] | OneShard:
-    """A partitioning for each query that fits those of the others, or why there is none."""
+    """A partitioning for each query that fits those of the others, or why there is none.
+
+    With `spreads` one that spreads triples evenly goes before those that divide them by a key.
+    """
     choices: list[list[Partitioning]] = []
     read = {source.stream.value for query in queries for source in query.plan.windows}
     for query in queries:
         if query.produces in read:
             return OneShard(f"{query.plan.name}: it feeds another query with whole answers")
-        possible = _possible_partitionings(query, has_static_default=has_static_default)
+        possible = _possible_partitionings(query, has_static_default=has_static_default, spreads=spreads)
         if isinstance(possible, OneShard):
             return OneShard(f"{query.plan.name}: {possible.reason}")
         choices.append(possible)
@@ -42,7 +51,9 @@ def choose_partitionings(
     return OneShard("the queries want one predicate's triples by different keys") if joint is None else joint[0]
 
 
-def _possible_partitionings(query: RegisteredQuery, *, has_static_default: bool) -> list[Partitioning] | OneShard:
+def _possible_partitionings(
+    query: RegisteredQuery, *, has_static_default: bool, spreads: bool
+) -> list[Partitioning] | OneShard:
     """All partitionings under which shards together give the query's answers, or why there are none."""
     plan, settings = query.plan, query.settings
     if not plan.windows:
@@ -62,30 +73,36 @@ def _possible_partitionings(query: RegisteredQuery, *, has_static_default: bool)
     presentation = presentation_of(query)
     if presentation is not None and not all(can_evaluate(key) for key, _ in presentation.keys):
         return OneShard("ORDER BY asks for more than its row")
-    whole = _whole_partitionings(plan, settings.emit, presentation)
-    in_parts = _partial_group_partitionings(plan, plan, settings.emit)
+    whole = _whole_partitionings(plan, settings.emit, presentation, spreads)
+    in_parts = _partial_group_partitionings(plan, plan, settings.emit, spreads)
     if isinstance(whole, OneShard) and isinstance(in_parts, OneShard | None):
         # Both plans have the same answers over the triples of any shard, so a partitioning of one is one of the other.
         rewritten = optimise(plan).plan
-        found = _whole_partitionings(rewritten, settings.emit, presentation)
+        found = _whole_partitionings(rewritten, settings.emit, presentation, spreads)
         whole = whole if isinstance(found, OneShard) else found
-        in_parts = _partial_group_partitionings(plan, rewritten, settings.emit)
+        in_parts = _partial_group_partitionings(plan, rewritten, settings.emit, spreads)
     possible = [one for some in (whole, in_parts) if isinstance(some, list) for one in some]
+    # Even ones go first: they are here only where they are wanted.
+    possible.sort(key=lambda one: one.variable is not None)
     if possible or isinstance(whole, list):
         return possible
     return OneShard(f"{whole.reason}, and {in_parts.reason}") if isinstance(in_parts, OneShard) else whole
 
 
 def _whole_partitionings(
-    plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None
+    plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None, spreads: bool
 ) -> list[Partitioning] | OneShard:
     """The partitionings of a plan below its presentation, which is applied to the rows of all shards."""
     below = plan.root if presentation is None else Presentation.extract_any(plan.root)[1]
-    return partitionings_of(replace(plan, root=below), emit)
+    keyed = partitionings_of(replace(plan, root=below), emit)
+    if isinstance(keyed, OneShard) or not spreads or emit is not StreamOperator.RSTREAM:
+        return keyed
+    even = spread_partitioning_of(replace(plan, root=below))
+    return keyed if isinstance(even, OneShard) else [even, *keyed]
 
 
 def _partial_group_partitionings(
-    plan: QueryPlan, rewritten: QueryPlan, emit: StreamOperator
+    plan: QueryPlan, rewritten: QueryPlan, emit: StreamOperator, spreads: bool
 ) -> list[Partitioning] | OneShard | None:
     """The partitionings of the input of the outermost grouping, which gives partial groups, or why there is none.
 
@@ -108,14 +125,27 @@ def _partial_group_partitionings(
     splits = split_aggregates(written.group)
     if isinstance(splits, NotDistributable):
         return OneShard(splits.reason)
-    return [replace(one, has_partial_groups=True) for one in found if one.variable in keys]
+    fitting = [one for one in found if one.variable in keys]
+    if spreads:
+        plain_keys = {variable for variable, expression in outer.group.keys if expression is None}
+        even = spread_partitioning_of(replace(rewritten, root=outer.group.inner), plain_keys)
+        fitting += [] if isinstance(even, OneShard) else [even]
+    return [replace(one, has_partial_groups=True) for one in fitting]
 
 
 def plan_shards(
-    queries: Sequence[RegisteredQuery], keys: tuple[int, ...], *, has_static_default: bool
+    queries: Sequence[RegisteredQuery],
+    keys: tuple[int, ...],
+    *,
+    has_static_default: bool,
+    spreads: bool = False,
+    large: tuple[int, ...] = (),
 ) -> ShardPlan | OneShard:
-    """How to run queries in as many shards as there are keys, or why they need one."""
-    partitionings = choose_partitionings(queries, has_static_default=has_static_default)
+    """How to run queries in as many shards as there are keys, or why they need one.
+
+    With `spreads` triples are spread evenly where a query allows it: all, or those of the keys with the ids `large`.
+    """
+    partitionings = choose_partitionings(queries, has_static_default=has_static_default, spreads=spreads)
     if isinstance(partitionings, OneShard):
         return partitionings
     routes: dict[str, dict[int, int]] = {}
@@ -123,16 +153,16 @@ def plan_shards(
         for stream, places in one.routes.items():
             routes.setdefault(stream, {}).update({encode(predicate): place for predicate, place in places.items()})
     by_query = {query.plan.name: one for query, one in zip(queries, partitionings, strict=True)}
-    variables = {name: one.variable.value for name, one in by_query.items()}
+    variables = {name: one.variable.value for name, one in by_query.items() if one.variable is not None}
     partial_groups = frozenset(name for name, one in by_query.items() if one.has_partial_groups)
-    return ShardPlan(
-        keys, {stream: tuple(places.items()) for stream, places in routes.items()}, variables, partial_groups
-    )
+    by_stream = {stream: tuple(places.items()) for stream, places in routes.items()}
+    return ShardPlan(keys, by_stream, variables, partial_groups, large)
 
 
 def keep_shard_plan(current: ShardPlan, queries: Sequence[RegisteredQuery], *, has_static_default: bool) -> ShardPlan:
     """The plan for other queries with the shards of a running pipeline; a `RegistrationError` where they do not fit."""
-    found = plan_shards(queries, current.keys, has_static_default=has_static_default)
+    how = {"has_static_default": has_static_default, "spreads": current.spreads}
+    found = plan_shards(queries, current.keys, **how, large=current.large)
     if isinstance(found, OneShard):
         reason = found.reason
     else:
@@ -163,4 +193,5 @@ def describe_sharding(query: RegisteredQuery) -> str:
     more = "; their groups are put together" if partitioning.has_partial_groups else ""
     more += "; ORDER BY, DISTINCT and LIMIT after the merge" if presentation_of(query) is not None else ""
     more += "; one where the default graph has static data" if merged else ""
+    assert partitioning.variable is not None
     return f"any number, by ?{partitioning.variable.value} ({positions} of its triples){more}"

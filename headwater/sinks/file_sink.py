@@ -2,6 +2,7 @@
 
     FileSink("answers")                       answers/busy/1f0c…-00000007.jsonl, a SPARQL JSON result per line
     FileSink("answers", format="parquet")     answers/busy/1f0c…-00000007.parquet, a row for each row of an answer
+    FileSink("answers", parts=True)           answers/busy/1f0c…-00000007-1.jsonl: what shard 1 has of the answers
 
 The first part of a name is the run, which keeps it when it goes on from its checkpoint: another run never writes into
 the same file. A file has its name when it is complete and on disk; readers pass over names that begin with a dot.
@@ -9,6 +10,7 @@ the same file. A file has its name when it is complete and on disk; readers pass
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -22,11 +24,12 @@ from headwater.execution.arrow_tables import answers_to_table
 from headwater.execution.typed_cells import choose_types, read_schema
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sinks.errors import report_write_errors
-from headwater.terms.arguments import check_path, make_folder
-from headwater.terms.durable_files import create_folder, remove_files, replace_file
+from headwater.sinks.written_parts import WorkerOutput, WrittenPart
+from headwater.terms.arguments import check_flag, check_path, make_folder
+from headwater.terms.durable_files import create_folder, place_files, remove_files, replace_file, write_unfinished
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _LONGEST_NAME = 200
 """File systems take names of 255 bytes."""
@@ -42,8 +45,12 @@ class FileSink:
         format: str = "json",
         terms: bool = False,
         schema: Mapping[str, Any] | None = None,
+        parts: bool = False,
     ) -> None:
-        """The columns of Parquet have the types that the query says, such as those of counts and casts; `schema` says
+        """With `parts`, where a query is cut into shards that need no merge, each shard's worker writes a file of its
+        own, and the answer of a tick is what all of them have of it. Workers must see the folder.
+
+        The columns of Parquet have the types that the query says, such as those of counts and casts; `schema` says
         them of others, as in `{"speed": "double"}`. The rest is text: IRIs, and the texts of literals. With `terms` all
         cells are in N-Triples syntax.
         """
@@ -53,6 +60,9 @@ class FileSink:
         self._format = format
         self._terms = terms
         self._schema = read_schema(schema, tuple(schema or ()))
+        self.parts = check_flag("parts", parts)
+        self._placed: tuple[str, int, frozenset[Path]] = ("", -1, frozenset())
+        """The files of parts that were committed last, with their run and batch."""
 
     def open(self, spark: SparkSession | None) -> None:
         make_folder("answers", self._folder)
@@ -60,24 +70,62 @@ class FileSink:
     def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         for query, own in answers.by_query().items():
             folder = self._folder / file_name(query)
-            is_table = self._format == "parquet"
-            data = parquet_bytes(own, self._terms, self._schema) if is_table else _TEXTS[self._format](own)
             with report_write_errors(folder):
                 create_folder(folder)
-                replace_file(folder / self._name(run, batch), data)
+                replace_file(folder / self._name(run, batch), self._bytes(own))
 
     def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
-        """Take the answers of a batch that may have been written before: its files of other queries go."""
+        """Take the answers of a batch that may have been written before: its other files go."""
         self.write(run, batch, answers)
-        written = {file_name(query) for query in answers.by_query()}
+        kept = {self._folder / file_name(query) / self._name(run, batch) for query in answers.by_query()}
+        if self._placed[:2] == (run, batch):
+            kept |= self._placed[2]
         with report_write_errors(self._folder):
             for folder in self._folder.iterdir():
+                # What workers left whose attempt failed has no name yet.
+                found = {*folder.glob(f".{run}-*{_UNFINISHED}"), *folder.glob(self._name(run, batch, "*"))}
                 path = folder / self._name(run, batch)
-                if folder.name not in written and path.exists():
-                    remove_files(path)
+                if stale := (found | ({path} if path.exists() else set())) - kept:
+                    remove_files(*stale)
 
-    def _name(self, run: str, batch: int) -> str:
-        return f"{run}-{batch:08d}{_ENDINGS[self._format]}"
+    def part_writer(self) -> FileSink | None:
+        """This sink, unless somebody has made another way to write of it."""
+        return self if type(self).write is FileSink.write else None
+
+    @property
+    def gives_records(self) -> bool:
+        """Files are written by the worker itself."""
+        return False
+
+    def write_part(self, run: str, answers: AnswerBatch) -> WorkerOutput:
+        """Write the answers of a query to a file that has no name yet."""
+        folder = self._folder / file_name(answers[0].query)
+        path = folder / f".{run}-{uuid.uuid4().hex}{_UNFINISHED}"
+        with report_write_errors(folder):
+            create_folder(folder)
+            write_unfinished(path, self._bytes(answers))
+        return WorkerOutput(file=str(path))
+
+    def commit_parts(
+        self, run: str, batch: int, files: Mapping[WrittenPart, str | None], records: DataFrame | None = None
+    ) -> None:
+        """Give the files that workers wrote their names."""
+        places = {
+            Path(file): self._folder / file_name(part.query) / self._name(run, batch, part.shard)
+            for part, file in files.items()
+            if file is not None
+        }
+        with report_write_errors(self._folder):
+            place_files(places)
+        self._placed = run, batch, frozenset(places.values())
+
+    def _bytes(self, answers: AnswerBatch) -> bytes:
+        is_table = self._format == "parquet"
+        return parquet_bytes(answers, self._terms, self._schema) if is_table else _TEXTS[self._format](answers)
+
+    def _name(self, run: str, batch: int, shard: int | str | None = None) -> str:
+        behind = "" if shard is None else f"-{shard}"
+        return f"{run}-{batch:08d}{behind}{_ENDINGS[self._format]}"
 
 
 def file_name(query: str) -> str:
@@ -115,4 +163,5 @@ def _nquads(answers: Sequence[Answer]) -> bytes:
 
 
 _TEXTS: dict[str, Callable[[Sequence[Answer]], bytes]] = {"json": _json, "csv": _csv, "nquads": _nquads}
+_UNFINISHED = ".part"
 _ENDINGS = {"json": ".jsonl", "csv": ".csv", "nquads": ".nq", "parquet": ".parquet"}

@@ -2,6 +2,7 @@
 
     KafkaSink("localhost:9092", "answers")                   a record for each answer: a SPARQL JSON result
     KafkaSink("localhost:9092", "answers", per="row")        a record for each row
+    KafkaSink("localhost:9092", "answers", parts=True)       a record for what each shard has of an answer
     KafkaSink("localhost:9092", "answers", format="nquads")  a timed graph, which Headwater can read as a stream again
 
 A batch that is run again after a failure writes its records again, with the same keys: `query|tick|part`, and behind
@@ -13,6 +14,7 @@ after all of them are. Headers: `query`, `tick` and `watermark` (both in ISO 860
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,15 +26,16 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sinks.errors import SinkError
+from headwater.sinks.written_parts import AnswerRecord, WorkerOutput, WrittenPart
 from headwater.sources.kafka import is_broker_reachable
 from headwater.sources.kafka_jars import ensure_kafka
 from headwater.sources.outages import is_missing_topic
-from headwater.terms.arguments import check_text
+from headwater.terms.arguments import check_flag, check_text
 from headwater.terms.timestamps import format_time
 from headwater.values.row_order import row_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = ("json", "csv", "nquads")
 
@@ -47,16 +50,34 @@ class AnswerRecords:
 
     def of(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
         """Key, value and headers of the records of an answer."""
+        for key, value, headers in self._records(answer):
+            yield key.encode(), value, _header_list({**headers, "batch": str(batch)})
+
+    def _records(self, answer: Answer) -> Iterator[tuple[str, bytes, dict[str, str]]]:
         key = f"{answer.query}|{answer.time}|{answer.part}"
-        headers = {"query": answer.query, "tick": format_time(answer.time), "batch": str(batch)}
+        headers = {"query": answer.query, "tick": format_time(answer.time)}
         if answer.watermark is not None:
             headers["watermark"] = format_time(answer.watermark)
         if self.per == "answer":
-            yield key.encode(), self._text(answer), _header_list(headers)
+            yield key, self._text(answer), headers
             return
         for row_index, (position, single) in enumerate(_split_rows(answer)):
-            row_headers = {**headers, "position": str(position)}
-            yield f"{key}|{row_index}".encode(), self._text(single), _header_list(row_headers)
+            yield f"{key}|{row_index}", self._text(single), {**headers, "position": str(position)}
+
+    @property
+    def gives_records(self) -> bool:
+        """Spark writes to topics."""
+        return True
+
+    def write_part(self, run: str, answers: AnswerBatch) -> WorkerOutput:
+        """The records of answers, for Spark to write."""
+        return WorkerOutput(
+            records=[
+                AnswerRecord(answer.query, key, value, json.dumps(headers))
+                for answer in answers
+                for key, value, headers in self._records(answer)
+            ]
+        )
 
     def _text(self, answer: Answer) -> bytes:
         if self.format == "json":
@@ -82,6 +103,7 @@ class KafkaSink:
         format: str = "json",
         per: str = "answer",
         options: Mapping[str, str] | None = None,
+        parts: bool = False,
     ) -> None:
         if format not in _FORMATS:
             raise SettingError(f"no format {format!r} for Kafka: use one of {', '.join(_FORMATS)}")
@@ -96,6 +118,7 @@ class KafkaSink:
             **(options or {}),
         }
         self.records = AnswerRecords(check_text("topic", topic), format, per)
+        self.parts = check_flag("parts", parts)
         self._spark: SparkSession | None = None
 
     def open(self, spark: SparkSession | None) -> None:
@@ -129,10 +152,32 @@ class KafkaSink:
         header = pa.struct([("key", pa.string()), ("value", pa.binary())])
         schema = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(header))])
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
-        frame = self._spark.createDataFrame(table)
         # One task, so that the records come in order.
+        self._save(self._spark.createDataFrame(table).coalesce(1))
+
+    def part_writer(self) -> AnswerRecords | None:
+        """What makes the records, unless somebody has made another way to write of this sink."""
+        return self.records if type(self).write is KafkaSink.write else None
+
+    def commit_parts(
+        self, run: str, batch: int, files: Mapping[WrittenPart, str | None], records: DataFrame | None
+    ) -> None:
+        """Have Spark write the records that the workers made, those of each shard in order."""
+        from pyspark.sql import functions as f
+
+        if not files or records is None:
+            return
+        texts = f.from_json("headers", "map<string, string>")
+        entries = f.map_entries(f.map_concat(texts, f.create_map(f.lit("batch"), f.lit(str(batch)))))
+        headers = f.transform(entries, lambda one: f.struct(one["key"], one["value"].cast("binary").alias("value")))
+        queries = {part.query for part in files}
+        own = records.where(f.col("query").isin(*queries))
+        self._save(own.select(f.col("key").cast("binary").alias("key"), "value", headers.alias("headers")))
+
+    def _save(self, frame: DataFrame) -> None:
+        """Write records to the topic."""
         try:
-            frame.coalesce(1).write.format("kafka").options(**self.spark_options(), topic=self.records.topic).save()
+            frame.write.format("kafka").options(**self.spark_options(), topic=self.records.topic).save()
         except Exception as error:
             if is_missing_topic(error):
                 raise SinkError(

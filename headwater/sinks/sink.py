@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwater.execution.answer_batch import AnswerBatch
+from headwater.sinks.written_parts import WorkerOutput, WrittenPart
 from headwater.terms.arguments import check_each
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headwater.egress.policy import EgressPolicy
 
@@ -44,6 +46,37 @@ class RewritingSink(Protocol):
 
     def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Take the answers of a batch that may have been written before, and remove what is not among them."""
+
+
+class PartWriter(Protocol):
+    """Takes answers where they are evaluated; it can be sent to workers."""
+
+    @property
+    def gives_records(self) -> bool:
+        """Whether it gives Spark records to write, and does not write itself."""
+
+    def write_part(self, run: str, answers: AnswerBatch) -> WorkerOutput:
+        """Take the answers of one query in a batch, such that nobody sees them before the driver commits them."""
+
+
+@runtime_checkable
+class PartSink(Protocol):
+    """A sink that workers can write; the driver commits a batch of it without seeing the answers."""
+
+    parts: bool
+    """Whether the answer of a tick may come in parts, one from each shard."""
+
+    def part_writer(self) -> PartWriter | None:
+        """What workers write with; None where they cannot."""
+
+    def commit_parts(
+        self, run: str, batch: int, files: Mapping[WrittenPart, str | None], records: DataFrame | None
+    ) -> None:
+        """Make visible what workers have written of a batch; it is safe when this returns.
+
+        `files` are those that the writer named. `records` are those that it gave to Spark. Called before `write` or
+        `rewrite`, which get the answers of the other queries.
+        """
 
 
 def check_sinks(sinks: Any) -> list[Sink]:

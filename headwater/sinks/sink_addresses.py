@@ -33,9 +33,11 @@ def sink_at(address: str, *, format: str = "json") -> Sink:
         )
     given = dict(parse_qsl(parts.query))
     options = take_connector_options(given)
-    if unknown := given.keys() - {"per", "format"}:
+    if unknown := given.keys() - {"per", "format", "parts"}:
         raise SettingError(
-            f"{redact_url(address)!r}: {', '.join(sorted(unknown))} is not known here; known are format, per"
+            f"{redact_url(address)!r}: {', '.join(sorted(unknown))} is not known here; known are format, parts, per"
         )
-    chosen = given.get("format", format)
-    return KafkaSink(parts.netloc, topic, format=chosen, per=given.get("per", "answer"), options=options)
+    if (in_parts := given.get("parts", "false")) not in ("true", "false"):
+        raise SettingError(f"{redact_url(address)!r}: parts={in_parts}: use true or false")
+    how = {"format": given.get("format", format), "per": given.get("per", "answer")}
+    return KafkaSink(parts.netloc, topic, **how, options=options, parts=in_parts == "true")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
 from headwater.running.resting import LOOK_SECONDS
 from headwater.running.shipping import share_folder, ship
+from headwater.running.worker_delivery import WorkerDelivery
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.answer_merging import AnswerMerger
 from headwater.sources.offsets import Offset
@@ -26,6 +28,7 @@ from headwater.sources.source import Source
 from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, to_run_error
+from headwater.spark.session import is_local_master
 from headwater.spark.spark_settings import query_settings, set_for_a_while
 from headwater.terms.scratch_folders import ScratchFolder
 
@@ -57,11 +60,13 @@ def outcome_rows(
     batch_bytes: int | None = None,
     live: frozenset[str] = frozenset(),
     look_seconds: float | None = None,
+    delivery: WorkerDelivery | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`).
 
     The streams in `live` have heartbeats. With `look_seconds` batches follow each other as soon as there is something
-    to read, and heartbeats alone make one no sooner than so many seconds after the last.
+    to read, and heartbeats alone make one no sooner than so many seconds after the last. `delivery` says which answers
+    workers write.
     """
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observe_counts
@@ -78,7 +83,7 @@ def outcome_rows(
     chunks = load_stream(spark.readStream.format(FORMAT).options(**options))
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
-    processor = EvaluationProcessor(ship(spark, description))
+    processor = EvaluationProcessor(ship(spark, description), None if delivery is None else ship(spark, delivery))
     return observe_counts(
         chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None")
     )
@@ -135,33 +140,40 @@ def run_on_spark(
     only until `is_finished` then answers what is left, and ends.
     """
     failures: list[BaseException] = []
+    workers: WorkerDelivery | None = None
     drains = drain and not follow
     # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
     turns = [False, True] if drains and _separate_records(workload.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
-        # A second action would run the stateful step a second time.
-        rows: list[Any] = batch.toArrow().to_pylist()
-        if rows:
-            deliver_rows(rows, batch_id)
+        with _outcomes_and_records(batch, workers) as (outcomes, records_of):
+            rows: list[Any] = outcomes.toArrow().to_pylist()
+            if rows:
+                deliver_rows(rows, batch_id, records_of)
         if (offset := read_planned_offset(folder, batch_id)) is not None:
             on_read(offset)
 
-    def deliver_rows(rows: list[Any], batch_id: int) -> None:
+    def deliver_rows(rows: list[Any], batch_id: int, records_of: Callable[[int], DataFrame]) -> None:
         from headwater.spark.stateful_step import rows_to_outcome
 
         description = workload.description
         merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
+            if misses_answers():
+                raise _AnswersWanted
             if delivery.delivered < 0:
                 accept_state()
-            delivery.deliver(batch_id, rows_to_outcome(rows, merger))
+            outcome = rows_to_outcome(rows, merger)
+            delivery.deliver(batch_id, outcome, workers=workers, records_of=records_of)
         except BaseException as error:
             failures.append(error)
             raise
 
     def start(ends: bool) -> StreamingQuery:
+        nonlocal workers
         description = workload.description
+        sees_folders = is_local_master(spark.sparkContext.master)
+        workers = delivery.choose_worker_delivery(description, sees_folders=sees_folders)
         rows = outcome_rows(
             spark,
             description,
@@ -171,6 +183,7 @@ def run_on_spark(
             batch_bytes=batch_bytes,
             live=workload.live_streams if follow else frozenset(),
             look_seconds=LOOK_SECONDS if follow and trigger_seconds is None else None,
+            delivery=workers,
         )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
@@ -184,9 +197,16 @@ def run_on_spark(
     def is_at_end() -> bool:
         return follow and is_finished is not None and is_finished()
 
-    def may_change() -> bool:
+    def is_committed() -> bool:
         # What was delivered but not committed will be run again, and must have the same answers then.
-        return changes.is_requested and _last_commit(folder) >= delivery.delivered
+        return _last_commit(folder) >= delivery.delivered
+
+    def may_change() -> bool:
+        return changes.is_requested and is_committed()
+
+    def misses_answers() -> bool:
+        """Whether an iterator was opened for answers that stay on the workers."""
+        return workers is not None and not workers.travels and delivery.takes_answers and is_committed()
 
     with ScratchFolder("run") as temporary:
         folder = checkpoint / SPARK_STATE if checkpoint is not None else temporary
@@ -202,17 +222,47 @@ def run_on_spark(
                     failures,
                     stop,
                     follow,
-                    lambda: may_change() or is_at_end(),
+                    lambda: may_change() or is_at_end() or misses_answers(),
                     lambda: delivery.progress.batches,
                 )
+                # The query may have been stopped for the same reason before the batch failed.
+                failures[:] = [one for one in failures if not isinstance(one, _AnswersWanted)]
                 if may_change():
                     workload = changes.take() or workload
                 elif is_at_end():
                     follow, ends = False, drain
-                elif stop.is_set() or not changes.is_requested:
+                elif stop.is_set() or not (changes.is_requested or misses_answers()):
                     break
         if failures:
             raise failures[0]
+
+
+class _AnswersWanted(Exception):
+    """Workers have written a batch whose answers somebody on the driver takes now: it is evaluated again."""
+
+
+@contextmanager
+def _outcomes_and_records(
+    batch: DataFrame, workers: WorkerDelivery | None
+) -> Iterator[tuple[DataFrame, Callable[[int], DataFrame]]]:
+    """What the driver collects of a batch, and what Spark is to write to a sink.
+
+    A second action would run the stateful step a second time, so a batch with records is kept until they are written.
+    """
+    from headwater.spark.stateful_step import RECORD
+
+    def records_of(sink: int) -> DataFrame:
+        mine = batch.where(f"kind = '{RECORD}' and sink = {sink}")
+        return mine.selectExpr("query", "key", "payload as value", "headers")
+
+    if workers is None or not workers.has_records:
+        yield batch, records_of
+        return
+    batch.persist()
+    try:
+        yield batch.where(f"kind != '{RECORD}'"), records_of
+    finally:
+        batch.unpersist()
 
 
 def read_planned_offset(checkpoint: Path, batch: int) -> Offset | None:
@@ -253,6 +303,8 @@ def _run_query(
             break
         except Exception as error:
             cause = failures.pop() if failures else None
+            if isinstance(cause, _AnswersWanted):
+                break
             if follow and is_outage(cause or error):
                 if outages.wait(stop):
                     continue

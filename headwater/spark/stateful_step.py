@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,14 +32,17 @@ if TYPE_CHECKING:
     from headwater.execution.window_log import LogSegment
     from headwater.running.evaluation import BatchOutcome, Evaluation
     from headwater.running.program_description import ProgramDescription
+    from headwater.running.worker_delivery import WorkerDelivery
     from headwater.sharding.answer_merging import AnswerMerger
     from headwater.sinks.dead_letters import DeadLetter
+    from headwater.sinks.written_parts import AnswerRecord
 
 OUTPUT_SCHEMA = (
     "number long, kind string, query string, time_us long, payload binary, answers long, "
-    "elements long, late long, bad long, measure string"
+    "elements long, late long, bad long, measure string, sink long, key string, headers string"
 )
-ANSWER, OUTCOME = "answer", "outcome"
+ANSWER, OUTCOME, RECORD, WRITTEN = "answer", "outcome", "record", "written"
+"""Rows are answers, the rest of an outcome, records for Spark to write to a sink, or the count of what was written."""
 
 _LIVE_EVALUATIONS: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
 _MOST_LIVE = 4
@@ -48,8 +51,11 @@ _MOST_LIVE = 4
 class EvaluationProcessor(StatefulProcessor):
     """Keeps an evaluation and advances it once per batch."""
 
-    def __init__(self, description: Shipped[ProgramDescription]) -> None:
+    def __init__(
+        self, description: Shipped[ProgramDescription], delivery: Shipped[WorkerDelivery] | None = None
+    ) -> None:
         self._shipped = description
+        self._shipped_delivery = delivery
         # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
         self._run = uuid.uuid4().hex
 
@@ -62,6 +68,10 @@ class EvaluationProcessor(StatefulProcessor):
     def _description(self) -> ProgramDescription:
         # Spark lists the states in a process that gets no rows, and need not unpack the queries.
         return self._shipped.unpack()
+
+    @cached_property
+    def _delivery(self) -> WorkerDelivery | None:
+        return None if self._shipped_delivery is None else self._shipped_delivery.unpack()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Evaluate the chunks of one batch for one shard and save its state; gives one outcome."""
@@ -85,14 +95,21 @@ class EvaluationProcessor(StatefulProcessor):
         self._save(evaluation)
         if self._description.watched:
             evaluation.prepare_newest()
-        steps = add_by_name(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
+        saved = time.monotonic()
+        outcome, records = self._deliver(outcome, key[0])
+        steps = {"read": unpacked - begin, "save": saved - evaluated, "deliver": time.monotonic() - saved}
+        steps = add_by_name(outcome.measure.steps, steps)
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
             # Every shard got all elements; only the first one counts them.
             own = tuple(letter for letter in outcome.dead_letters if letter.is_of_shard)
             outcome = replace(outcome, dead_letters=own, elements=0)
-        yield outcome_to_frame(outcome)
+        yield outcome_to_frame(outcome, records)
+
+    def _deliver(self, outcome: BatchOutcome, key: int) -> tuple[BatchOutcome, list[tuple[int, AnswerRecord]]]:
+        """Write what is written here; gives the rest, and records for Spark by their sink."""
+        return (outcome, []) if self._delivery is None else self._delivery.deliver(outcome, key)
 
     def _save(self, evaluation: Evaluation) -> None:
         """Write the changes of the window log into Spark's state; the evaluation stays live for the next batch."""
@@ -144,8 +161,11 @@ def segment_from_bytes(data: bytes) -> LogSegment:
     return LogSegment.from_plain(unpack(data))
 
 
-def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
-    """A row for the columns of many answers or for a single answer, and a last one with the rest."""
+def outcome_to_frame(outcome: BatchOutcome, records: Sequence[tuple[int, AnswerRecord]] = ()) -> pd.DataFrame:
+    """A row for the columns of many answers or for a single answer, one for each record, and a last one with the rest.
+
+    Records come by the number of their sink.
+    """
     from headwater.execution.answer_batch import AnswerBatch
     from headwater.execution.answer_bytes import pack_answers
     from headwater.execution.answer_columns import AnswerColumns
@@ -154,20 +174,30 @@ def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
     # Of Spark's metrics an element that jumped ahead is a bad one.
     counts = (outcome.elements, late, len(outcome.dead_letters) - late, outcome.measure.to_json())
-    no_counts = (None, None, None, None)
+    no_counts, no_record = (None, None, None, None), (None, None, None)
     rows: list[tuple[object, ...]] = []
     for part in outcome.answers.parts:
         if isinstance(part, AnswerColumns):
             last = int(part.times[-1])
-            rows.append((len(rows), ANSWER, part.query, last, pack_answers(part), len(part), *no_counts))
+            packed = pack_answers(part)
+            rows.append((len(rows), ANSWER, part.query, last, packed, len(part), *no_counts, *no_record))
         else:
             for answer in part:
-                rows.append((len(rows), ANSWER, answer.query, answer.time, pack_answers([answer]), 1, *no_counts))
-    rows.append((len(rows), OUTCOME, None, None, pack(rest.to_plain()), None, *counts))
+                packed = pack_answers([answer])
+                rows.append((len(rows), ANSWER, answer.query, answer.time, packed, 1, *no_counts, *no_record))
+    known = outcome.answers.by_query() if outcome.written else {}
+    for written in outcome.written:
+        if written.query not in known:
+            # Spark's metrics count what was written, too.
+            last, count = int(written.times[-1]), len(written.times)
+            rows.append((len(rows), WRITTEN, written.query, last, None, count, *no_counts, *no_record))
+    for sink, one in records:
+        rows.append((len(rows), RECORD, one.query, None, one.value, None, *no_counts, sink, one.key, one.headers))
+    rows.append((len(rows), OUTCOME, None, None, pack(rest.to_plain()), None, *counts, *no_record))
     names = [field.strip().partition(" ")[0] for field in OUTPUT_SCHEMA.split(",")]
     frame = pd.DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True)))
     return frame.astype(
-        {"number": "int64", **dict.fromkeys(("time_us", "answers", "elements", "late", "bad"), "Int64")}
+        {"number": "int64", **dict.fromkeys(("time_us", "answers", "elements", "late", "bad", "sink"), "Int64")}
     )
 
 
@@ -215,8 +245,9 @@ def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> Batc
                 outcome.elements + part.elements,
                 part.watermarks,
                 outcome.measure.merge(part.measure),
+                outcome.written + part.written,
             )
-    if merger is None:
-        return replace(outcome, answers=answers)
-    suspended = [name for name, one in outcome.measure.queries.items() if one.suspended is not None]
-    return replace(outcome, answers=merger.merge(answers, suspended))
+    suspended = {name for name, one in outcome.measure.queries.items() if one.suspended is not None}
+    # Of a query that is suspended in some shard, the others have parts of answers, which nobody needs.
+    outcome = replace(outcome, written=tuple(part for part in outcome.written if part.query not in suspended))
+    return replace(outcome, answers=answers if merger is None else merger.merge(answers, suspended))

@@ -22,7 +22,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
@@ -98,6 +98,23 @@ def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def write_unfinished(path: Path, data: bytes) -> None:
+    """Write a new file and force its content to disk; `place_files` gives it its name later."""
+    with _naming(path), open(path, "xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def place_files(places: Mapping[Path, Path]) -> None:
+    """Rename files that are complete and on disk to the names by which others know them."""
+    for unfinished, path in places.items():
+        with _naming(unfinished):
+            os.replace(unfinished, path)
+    for folder in dict.fromkeys(path.parent for path in places.values()):
+        sync_folder(folder)
 
 
 def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT_AND_NAME) -> None:

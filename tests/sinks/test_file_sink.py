@@ -15,6 +15,7 @@ import headwater as hw
 from headwater.algebra.plan import QueryKind
 from headwater.sinks.file_sink import file_name
 from headwater.sinks.kafka_sink import KafkaSink
+from headwater.sinks.written_parts import WrittenPart
 from headwater.terms.model import Literal, NamedNode, Triple
 from tests.engine.programs import ANY, HOT, SENSORS, SLIDING, TUMBLING, sensor_lines, write
 
@@ -164,3 +165,49 @@ def test_an_answer_of_each_kind_has_records() -> None:
         "watermark": b"1970-01-01T00:00:00.000009Z",
         "batch": b"5",
     }
+
+
+def placed(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_parts_have_a_name_when_they_are_committed(tmp_path: Path) -> None:
+    sink = hw.FileSink(tmp_path, parts=True)
+    sink.open(None)
+    files: dict[WrittenPart, str | None] = {}
+    for shard, value in enumerate("ab"):
+        answers = hw.AnswerBatch([[answer(0, value, part=shard)]])
+        files[WrittenPart.of("q", shard, answers, ())] = sink.write_part("run", answers).file
+    assert all(name.startswith("q/.run-") for name in placed(tmp_path))
+    sink.commit_parts("run", 3, files)
+    assert placed(tmp_path) == {"q/run-00000003-0.jsonl", "q/run-00000003-1.jsonl"}
+    assert '"b"' in (tmp_path / "q/run-00000003-1.jsonl").read_text()
+
+
+def test_a_repeated_batch_removes_what_attempts_left_in_any_form(tmp_path: Path) -> None:
+    sink = hw.FileSink(tmp_path)
+    sink.open(None)
+    whole, other = hw.AnswerBatch([[answer(0, "whole")]]), hw.AnswerBatch([[answer(0, "x", query="other")]])
+    sink.write("run", 3, whole)
+    sink.write("run", 4, whole)
+    sink.write_part("run", whole)
+    sink.write_part("another", whole)
+    part = WrittenPart.of("q", 0, whole, ())
+    sink.commit_parts("run", 3, {part: sink.write_part("run", whole).file})
+    sink.rewrite("run", 3, other)
+    found = placed(tmp_path)
+    (unnamed,) = (name for name in found if name.startswith("q/.another-"))
+    assert found - {unnamed} == {"q/run-00000003-0.jsonl", "q/run-00000004.jsonl", "other/run-00000003.jsonl"}
+    # And back: the same batch comes through the driver again.
+    sink.commit_parts("run", 3, {})
+    sink.rewrite("run", 3, whole)
+    assert placed(tmp_path) - {unnamed} == {"q/run-00000003.jsonl", "q/run-00000004.jsonl"}
+
+
+def test_a_sink_that_writes_its_own_way_is_written_by_the_driver(tmp_path: Path) -> None:
+    class Loud(hw.FileSink):
+        def write(self, run: str, batch: int, answers: hw.AnswerBatch) -> None:
+            super().write(run, batch, answers)
+
+    assert Loud(tmp_path, parts=True).part_writer() is None
+    assert hw.FileSink(tmp_path).part_writer() is not None

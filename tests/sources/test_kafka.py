@@ -245,3 +245,44 @@ def test_a_broker_that_does_not_answer_is_tried_for_as_long_as_was_said(kafka_sp
     engine.register(QUERY)
     with pytest.raises(hw.SourceError, match=r"no Kafka broker answers at 127.0.0.1:9 for 0.2 s"):
         engine.run(follow=True)
+
+
+def test_workers_make_the_records_that_the_driver_would(
+    kafka_spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    lines = [f'{at * 1000}\t<http://ex/{"abc"[at % 3]}> <http://ex/value> "{at}" .\n' for at in range(30)]
+    (tmp_path / "in.tnq").write_text("".join(lines))
+    found: dict[tuple[str, str], dict[bytes, tuple[Any, ...]]] = {}
+    for name, shards, parts, on_answer in (
+        ("workers", 1, False, None),
+        ("driver", 1, False, lambda answer: None),
+        ("parts", 2, True, None),
+    ):
+        engine = hw.Engine(kafka_spark, shards=shards, batch_bytes=600)
+        engine.stream(S, hw.files(tmp_path / "in.tnq"))
+        engine.register(QUERY)
+        targets = {per: topic(f"{name}-{per}") for per in ("answer", "row")}
+        sinks = [hw.KafkaSink(broker.servers, targets[per], per=per, parts=parts) for per in targets]
+        engine.run(sinks=sinks, on_answer=on_answer)
+        for per, target in targets.items():
+            records = taken(kafka_spark, broker.servers, target)
+            found[name, per] = {bytes(one.key): (json.loads(one.value), _headers(one)) for one in records}
+            assert len(found[name, per]) == len(records)
+    for per in ("answer", "row"):
+        assert found["workers", per] == found["driver", per]
+        assert _rows(found["parts", per]) == _rows(found["driver", per])
+        assert len(_rows(found["driver", per])) == 10
+        assert {key.split(b"|")[2] for key in found["driver", per]} == {b"0"}
+        assert {key.split(b"|")[2] for key in found["parts", per]} == {b"0", b"1"}
+
+
+def _headers(record: Any) -> dict[str, bytes]:
+    return {header.key: bytes(header.value) for header in record.headers}
+
+
+def _rows(records: dict[bytes, tuple[Any, ...]]) -> list[tuple[int, str]]:
+    return sorted(
+        (value["time_us"], json.dumps(row, sort_keys=True))
+        for value, _ in records.values()
+        for row in value["results"]["bindings"]
+    )

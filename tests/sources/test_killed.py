@@ -16,8 +16,8 @@ import pytest
 import headwater as hw
 from tests.engine.programs import SLIDING, TUMBLING, write
 from tests.sources.kafka_broker import Broker, put, taken
-from tests.spark.killing import POINTS
-from tests.spark.stories import RANDOM_KILLS, Story, after_batch, comparable
+from tests.spark.killing import PART_POINTS, POINTS
+from tests.spark.stories import RANDOM_KILLS, Story, after_batch, comparable, merge_parts
 from tests.spark.victim import CARS, COUNTS
 
 if TYPE_CHECKING:
@@ -54,13 +54,17 @@ class KafkaStory(Story):
                 continue
             value = json.loads(record.value)
             key, content = comparable(value, value["query"])
+            if self.settings.get("parts"):
+                # The part is the shard, which only the key says.
+                key = key.removesuffix("0") + bytes(record.key).decode().rpartition("|")[2]
             assert bytes(record.key).decode() == key
             assert found.setdefault(key, content) == content, f"{key} was written with two contents"
         return found
 
     def check(self) -> dict[str, Any]:
         expected = super().check()
-        assert self.in_kafka() == expected
+        found = self.in_kafka()
+        assert (merge_parts(found) if self.settings.get("parts") else found) == expected
         return expected
 
 
@@ -70,6 +74,18 @@ def test_a_run_that_is_killed_loses_and_doubles_nothing(
 ) -> None:
     story = KafkaStory(kafka_spark, broker, tmp_path)
     assert story.killed_at("after-write"), story.log()
+    assert story.run(), story.log()
+    story.check()
+
+
+@pytest.mark.soak
+def test_kills_at_each_named_point_where_workers_write(
+    kafka_spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    story = KafkaStory(kafka_spark, broker, tmp_path, batch_bytes=220, per_batch=2, parts=True)
+    for point in (*PART_POINTS, *POINTS):
+        if point not in ("before-write", "after-write"):
+            assert story.killed_at(point), f"{point}: {story.log()}"
     assert story.run(), story.log()
     story.check()
 

@@ -6,8 +6,12 @@
 | chunk-after    | its chunks are written, and nobody has taken them                  | Python worker |
 | state-before   | the batch is evaluated, its state is not saved                     | Python worker |
 | state-after    | the state is with Spark, which has not committed it                | Python worker |
+| part-before    | the state is with Spark, the worker writes no answers yet          | Python worker |
+| part-after     | the worker has written its answers, and the driver does not know   | Python worker |
 | before-write   | the state is committed, no sink has the answers                    | driver        |
 | after-write    | the sinks have the answers, the batch is not committed             | driver        |
+| commit-before  | workers have written their answers, which have no name yet         | driver        |
+| commit-between | the answers of one shard have their name, those of another do not  | driver        |
 | committed      | the batch is committed, the next one is not planned                | Python worker |
 
 `arm` puts them in. A point is passed some times before it strikes, and strikes once: a file remembers it.
@@ -18,7 +22,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +31,18 @@ import pytest
 import headwater as hw
 from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import Shipped
+from headwater.running.worker_delivery import WorkerDelivery
+from headwater.sinks import file_sink
 from headwater.spark import spark_source
 from headwater.spark import stateful_step as stateful
+from headwater.terms.durable_files import place_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 POINTS = ("chunk-before", "chunk-after", "state-before", "state-after", "before-write", "after-write", "committed")
+PART_POINTS = ("part-before", "part-after", "commit-before", "commit-between")
+"""Those that a run passes only where workers write answers."""
 _POINT, _MARK, _GROUP = "HEADWATER_KILL_AT", "HEADWATER_KILL_MARK", "HEADWATER_KILL_GROUP"
 _PASSED = 2
 
@@ -50,6 +59,15 @@ def arm(point: str, mark: Path) -> None:
     os.environ |= {_POINT: point, _MARK: str(mark), _GROUP: str(os.getpgid(0))}
     stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc,assignment]
     spark_source.HeadwaterSource = FragileSource  # type: ignore[misc]
+    file_sink.place_files = place_files_in_danger  # type: ignore[attr-defined]
+
+
+def place_files_in_danger(places: Mapping[Path, Path]) -> None:
+    """Files get their names, with two points."""
+    passing("commit-before", "")
+    for unfinished, path in places.items():
+        place_files({unfinished: path})
+        passing("commit-between", "")
 
 
 def passing(point: str, batch: object) -> None:
@@ -71,8 +89,10 @@ def passing(point: str, batch: object) -> None:
 class FragileProcessor(stateful.EvaluationProcessor):
     """The stateful step with its two points. It takes along what the driver was told."""
 
-    def __init__(self, definition: Shipped[ProgramDescription]) -> None:
-        super().__init__(definition)
+    def __init__(
+        self, definition: Shipped[ProgramDescription], delivery: Shipped[WorkerDelivery] | None = None
+    ) -> None:
+        super().__init__(definition, delivery)
         self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
 
     def init(self, handle: Any) -> None:
@@ -83,6 +103,12 @@ class FragileProcessor(stateful.EvaluationProcessor):
         passing("state-before", "")
         super()._save(evaluation)
         passing("state-after", "")
+
+    def _deliver(self, outcome: Any, key: int) -> Any:
+        passing("part-before", "")
+        found = super()._deliver(outcome, key)
+        passing("part-after", "")
+        return found
 
 
 class FragileSource(spark_source.HeadwaterSource):

@@ -49,15 +49,17 @@ def main(settings: dict[str, Any]) -> None:
     engine.stream(SENSORS, hw.files(folder / "in.tnq"))
     engine.register(SLIDING)
     engine.register(TUMBLING)
-    sinks: list[Sink] = [hw.FileSink(folder / "out")]
+    parts = settings.get("parts", False)
+    sinks: list[Sink] = [hw.FileSink(folder / "out", parts=parts)]
     if "servers" in settings:
         servers = settings["servers"]
         source = hw.kafka(servers, settings["source"], template=TEMPLATE, per_batch=settings["per_batch"])
         engine.stream(CARS, source)
         engine.register(COUNTS)
-        sinks.append(hw.KafkaSink(servers, settings["target"]))
+        sinks.append(hw.KafkaSink(servers, settings["target"], parts=parts))
+    # The posts are sinks that take answers, so with them no answer stays on the workers.
     posts = (killing.Signpost("before-write"), *sinks, killing.Signpost("after-write"))
-    engine.run(sinks=posts, on_progress=lambda progress: say("batch", progress.batches))
+    engine.run(sinks=sinks if parts else posts, on_progress=lambda progress: say("batch", progress.batches))
     say("done")
 
 

@@ -128,8 +128,13 @@ class SumAccumulator:
 
     def partial_sums(self, groups: Ints) -> Ints:
         """The exact sums of some groups, to be added to those of the same groups in other shards."""
-        results = np.full(groups.shape[0], NO_ID, dtype=np.int64)
-        self._write_exact_results(results, groups, ExactSum.to_literal)
+        results = np.full(groups.shape[0], UNBOUND, dtype=np.int64)
+        sums = [self._exact(group) for group in groups.tolist()]
+        places = [place for place, one in enumerate(sums) if one is not None]
+        if places:
+            # Texts that are made into ids together take a third of the time.
+            texts = [str(one.to_literal()).encode() for one in sums if one is not None]
+            results[places] = self._vocabulary.ids_of_texts(texts)
         return results
 
     def _write_singles(self, results: Ints, singles: npt.NDArray[np.float32]) -> None:
