@@ -37,7 +37,6 @@ from headwater.kernel.operators.operator import Operator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.encoded_rows import EncodedRows
-from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.values.query_guard import MANY_ROWS
 from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import QuerySettings, Report
@@ -74,7 +73,7 @@ class KernelEvaluator(Evaluator):
         self._needs_compiling = False
         """Whether what came in needs other operators: a pattern is static no longer, or stars cannot be matched."""
         self._matches_stars = self._takes_runs
-        self.vocabulary = Vocabulary(outside_texts_of(static))
+        self.vocabulary = self._make_vocabulary()
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
         self._collapsed = CollapseCounts()
@@ -92,6 +91,9 @@ class KernelEvaluator(Evaluator):
         """Whether the result is that of the last answer: then all that was answered follows from the windows."""
         self._rows_before: Ints | None = None
         """The result before the static data changed."""
+
+    def _make_vocabulary(self) -> Vocabulary:
+        return Vocabulary(outside_texts_of(self._static))
 
     def _make_windows(self) -> MovingWindows:
         """The windows of the plan, connected with its operators."""
@@ -150,6 +152,10 @@ class KernelEvaluator(Evaluator):
         self._takes_view_deltas = (
             self._follows_views and isinstance(self._static, ViewData) and not compiler.has_unfollowed_data
         )
+        self._pin_terms()
+
+    def _pin_terms(self) -> None:
+        """Never forget the terms of the plan."""
         self.vocabulary.pin_terms()
 
     def _recompile(self) -> None:
@@ -174,6 +180,10 @@ class KernelEvaluator(Evaluator):
         """The whole result at the last tick, from operators without any rows in them."""
         assert self.ticker.last_tick is not None
         self._windows.show_all(self.ticker.last_tick)
+        return self._advance_from_nothing()
+
+    def _advance_from_nothing(self) -> Delta:
+        """The whole result, from operators without any rows whose leaves have all that the windows show."""
         result = self.root.advance()
         # All of it was counted when it came.
         self._collapsed.follow(self._compiler.collapse_counters)
@@ -234,25 +244,7 @@ class KernelEvaluator(Evaluator):
             self._apply(Delta(now, now[:0], is_reset=True))
 
     def _convert(self, elements: Elements) -> ElementColumns:
-        if isinstance(elements, ElementColumns):
-            self._without_unused_terms(lambda: self.vocabulary.add_texts(elements.texts))
-            return elements
-        id_of = self.vocabulary.id_of_owner
-        flat = self._without_unused_terms(
-            lambda: [id_of(term) for element in elements for triple in element.triples for term in triple]
-        )
-        columns = ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
-        if self._windows.graph_rows is None:
-            return columns
-        return self._without_unused_terms(lambda: columns.with_graphs_of(elements, self.vocabulary.id_of))
-
-    def _without_unused_terms(self, add: Callable[[], _Result]) -> _Result:
-        """Add terms of elements. Where one has the id of a term that is used no more, that one is forgotten before."""
-        try:
-            return add()
-        except HashCollision:
-            self.vocabulary.sweep(self._ids_in_use())
-            return add()
+        return self._windows.encode(elements, self._ids_in_use)
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
         items = self._windows.add(window_index, elements)
@@ -312,6 +304,10 @@ class KernelEvaluator(Evaluator):
             delta = Delta(delta.added, delta.added[:0])
         if self._has_pending_changes or not self._emitter.can_skip(delta):
             self._apply(delta)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget terms that are not in use, where that is worth it."""
         if self.vocabulary.needs_sweep:
             self.vocabulary.sweep(self._ids_in_use())
 
@@ -362,25 +358,28 @@ class KernelEvaluator(Evaluator):
         """The answers at some ticks, which are taken in one step."""
         self.guard.begin_tick()
         instants = np.array(ticks, dtype=np.int64)
-        self._is_answered = True
         if self._windows.has_large_ticks(ticks):
             deltas: DeltaRun | list[Delta] = self._advance_by_ticks(ticks, instants)
         else:
-            deltas = self._advance_in_one_step(ticks, instants)
-        if self._emitter.counts_changes or self._emitter.lists_bags:
-            answers = self._emit_run(deltas, instants, watermark)
-        else:
-            answers = self._emit_each(deltas, ticks, watermark)
-        if self.vocabulary.needs_sweep:
-            self.vocabulary.sweep(self._ids_in_use())
-        self.guard.check_time()
-        return answers
+            self._windows.move_run(ticks, instants)
+            deltas = self._follow_run()
+        return self._answer_deltas(deltas, ticks, watermark)
 
-    def _advance_in_one_step(self, ticks: list[int], instants: Ints) -> DeltaRun:
-        """What some ticks change in the result, taken in one step."""
-        self._windows.move_run(ticks, instants)
+    def _follow_run(self) -> DeltaRun:
+        """What a run of the windows, which have just moved, changes in the result."""
         run = self.root.advance_run()
         return run if self._columns is None else run.with_rows(run.rows[:, self._columns])
+
+    def _answer_deltas(self, deltas: DeltaRun | list[Delta], ticks: list[int], watermark: int | None) -> AnswerPart:
+        """The answers at some ticks, from what they change in the result."""
+        self._is_answered = True
+        if self._emitter.counts_changes or self._emitter.lists_bags:
+            answers = self._emit_run(deltas, np.array(ticks, dtype=np.int64), watermark)
+        else:
+            answers = self._emit_each(deltas, ticks, watermark)
+        self._sweep()
+        self.guard.check_time()
+        return answers
 
     def _advance_by_ticks(self, ticks: list[int], instants: Ints) -> list[Delta]:
         """What some ticks change in the result, taken one by one."""

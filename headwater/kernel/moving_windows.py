@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,8 +25,12 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
 from headwater.kernel.operators.triple_patterns import TickClock, TripleSourceOperator
 from headwater.terms.element_columns import ElementColumns
+from headwater.terms.ids.hash_collisions import HashCollision
+from headwater.windows.element_sequences import Elements
 from headwater.windows.model import CountWindow
 from headwater.windows.settings import Content, QuerySettings, Report
+
+_Result = TypeVar("_Result")
 
 _WORTH_A_RUN = 8
 """From so many ticks on they are taken in one step."""
@@ -48,29 +53,55 @@ class MovingWindows:
         self, plan: QueryPlan, settings: QuerySettings, vocabulary: Vocabulary, *, has_times: bool, has_graphs: bool
     ) -> None:
         self._settings = settings
-        self._labels = [source.label for source in plan.windows]
+        self.labels = [source.label for source in plan.windows]
         self._vocabulary = vocabulary
         self._has_graphs = has_graphs
-        self.graph_rows = GraphRows.of(plan, vocabulary)
-        labelled = zip(settings.windows, self._labels, strict=True)
+        self._graph_rows = GraphRows.of(plan, vocabulary)
+        labelled = zip(settings.windows, self.labels, strict=True)
         self.buffers = [TripleBuffer(*one, settings.cap, has_times, has_graphs) for one in labelled]
         self.has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
         self._clock = TickClock()
         self._sources: Sequence[TripleSourceOperator] = ()
+        self._viewed_at = -1
+        """The tick of the clock at which `_views` were what the windows show."""
+        self._views: tuple[WindowView, ...] = ()
 
     def connect(self, clock: TickClock, sources: Sequence[TripleSourceOperator]) -> None:
         """Give what changes to these leaves from now on, one for each window."""
         self._clock, self._sources = clock, sources
+        self._viewed_at = -1
+
+    def encode(self, elements: Elements, ids_in_use: Callable[[], Iterable[Ints]]) -> ElementColumns:
+        """Elements as columns of ids, whose terms are known from now on."""
+        if isinstance(elements, ElementColumns):
+            self._without_unused_terms(lambda: self._vocabulary.add_texts(elements.texts), ids_in_use)
+            return elements
+        id_of = self._vocabulary.id_of_owner
+        flat = self._without_unused_terms(
+            lambda: [id_of(term) for element in elements for triple in element.triples for term in triple], ids_in_use
+        )
+        columns = ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
+        if self._graph_rows is None:
+            return columns
+        return self._without_unused_terms(lambda: columns.with_graphs_of(elements, self._vocabulary.id_of), ids_in_use)
+
+    def _without_unused_terms(self, add: Callable[[], _Result], ids_in_use: Callable[[], Iterable[Ints]]) -> _Result:
+        """Add terms of elements. Where one has the id of a term that is used no more, that one is forgotten before."""
+        try:
+            return add()
+        except HashCollision:
+            self._vocabulary.sweep(ids_in_use())
+            return add()
 
     def add(self, window_index: int, elements: ElementColumns) -> ElementColumns:
         """Add elements in time order to a window; gives the items that they make."""
         buffer = self.buffers[window_index]
         if isinstance(buffer.definition, CountWindow) and buffer.definition.unit == "elements":
             elements = elements.select(elements.starts[1:] > elements.starts[:-1])
-        if self.graph_rows is not None:
-            elements = self.graph_rows.add_to(elements)
+        if self._graph_rows is not None:
+            elements = self._graph_rows.add_to(elements)
         if isinstance(buffer.definition, CountWindow):
             elements = self._counted_items(buffer.definition, elements)
         buffer.add(elements.times, elements.starts, elements.triples)
@@ -186,7 +217,10 @@ class MovingWindows:
 
     def views(self, tick: int) -> tuple[WindowView, ...]:
         """What each window shows at a tick."""
-        return tuple([buffer.view(tick) for buffer in self.buffers])
+        if self._viewed_at != self._clock.tick:
+            self._views = tuple([buffer.view(tick) for buffer in self.buffers])
+            self._viewed_at = self._clock.tick
+        return self._views
 
     def record_run_views(self, instants: Ints) -> None:
         """Note what each window shows at some ticks that are taken one by one."""
@@ -196,7 +230,7 @@ class MovingWindows:
     def run_views(self) -> tuple[WindowViews, ...]:
         """What each window showed at the ticks of the last run."""
         return tuple(
-            WindowViews(label, *buffer.run_views) for label, buffer in zip(self._labels, self.buffers, strict=True)
+            WindowViews(label, *buffer.run_views) for label, buffer in zip(self.labels, self.buffers, strict=True)
         )
 
     @property
