@@ -39,8 +39,8 @@ class StateLimits:
         held = {evaluator: size.bytes or 0 for evaluator, size in self.sizes.items()}
         for evaluator, excess in self._memory.find_excess(held).items():
             del self.sizes[evaluator]
-            for name in _largest_queries(evaluator):
-                suspend(evaluator, name, excess)
+            for one in _largest_queries(evaluator):
+                suspend(evaluator, one, excess)
 
 
 def _largest_queries(evaluator: Evaluator) -> Sequence[str | None]:
