@@ -112,7 +112,9 @@ class Program:
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
         self._keys_of_stream = keys_by_stream(self._clocks)
-        self._stream_of_producer = {query.plan.name: stream for stream, query in self._produced.items()}
+        # Answers are made into elements only where some query reads them.
+        read = self._produced.keys() & self._keys_of_stream.keys()
+        self._stream_of_producer = {self._produced[stream].plan.name: stream for stream in read}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Store
@@ -19,6 +20,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.program import Program
 from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
+from headwater.kernel import moving_windows
 from headwater.kernel.sharing.find_shared import find_common_windows
 from headwater.kernel.sharing.shared_evaluator import SharedEvaluator
 from headwater.language.parser import parse
@@ -105,7 +107,10 @@ def test_together_as_alone(seed: int) -> None:
     program = together(queries)
     assume(is_shared(program))
     expected = alone(queries).advance(elements, ended=STREAMS).answers
-    assert program.advance(elements, ended=STREAMS).answers == expected
+    with pytest.MonkeyPatch.context() as patch:
+        # One tick at a time, or many in one step.
+        patch.setattr(moving_windows, "_WORTH_A_RUN", random.choice([1, 2, 8]))
+        assert program.advance(elements, ended=STREAMS).answers == expected
 
 
 @some
@@ -116,13 +121,15 @@ def test_in_pieces_with_restarts(seed: int) -> None:
     running, found = together(queries), list[Answer]()
     assume(is_shared(running))
     expected = alone(queries).advance(elements, ended=STREAMS).answers
-    for batch in batches(elements, random):
-        found += running.advance(batch).answers
-        if random.randrange(2):
-            saved = running.snapshot()
-            running = together(queries)
-            running.restore(saved)
-    found += running.advance({}, ended=STREAMS).answers
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving_windows, "_WORTH_A_RUN", random.choice([1, 8]))
+        for batch in batches(elements, random):
+            found += running.advance(batch).answers
+            if random.randrange(2):
+                saved = running.snapshot()
+                running = together(queries)
+                running.restore(saved)
+        found += running.advance({}, ended=STREAMS).answers
     assert in_order(found) == in_order(list(expected))
 
 

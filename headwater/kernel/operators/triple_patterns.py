@@ -10,6 +10,7 @@ makes a set of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -74,6 +75,7 @@ class SharedOperator(Operator):
         self._clock = clock
         self._advanced_at = -1
         self._failure: Exception | None = None
+        self._traceback: TracebackType | None = None
         self._delta = Delta.empty(len(source.variables))
         self._run = DeltaRun.empty(len(source.variables))
         self.variables = source.variables
@@ -86,7 +88,7 @@ class SharedOperator(Operator):
     def _once(self, advance: Callable[[], Changes]) -> Changes:
         """Advance, for all readers, under the guard of all."""
         if self._failure is not None:
-            raise self._failure.with_traceback(None)
+            raise self._failure.with_traceback(self._traceback)
         try:
             if self._clock.guard is None:
                 changes = advance()
@@ -94,7 +96,7 @@ class SharedOperator(Operator):
                 with self._clock.guard:
                     changes = advance()
         except Exception as error:
-            self._failure = error
+            self._failure, self._traceback = error, error.__traceback__
             raise
         self._advanced_at = self._clock.tick
         return changes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from headwater.algebra.active_graphs import default_active_graph
-from headwater.algebra.nodes import ExistsPlan, Node, Service, Window
+from headwater.algebra.nodes import Service, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
+from headwater.algebra.scope import nodes_of
 from headwater.algebra.triple_timestamps import has_timestamps
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.registered import RegisteredQuery
@@ -50,7 +50,7 @@ def find_common_windows(queries: Sequence[RegisteredQuery], static: StaticData) 
 
 def _common_key(query: RegisteredQuery) -> Hashable:
     """What queries have in common that share windows: what they are called only where WINDOW ?g gives their names."""
-    reads_names = any(isinstance(node, Window) and node.name is not None for node in _all_nodes(query.plan.root))
+    reads_names = any(isinstance(node, Window) and node.name is not None for node in nodes_of(query.plan.root))
     windows = tuple(source if reads_names else replace(source, label="") for source in query.plan.windows)
     return windows, query.settings, query.settings.cap, query.plan.base
 
@@ -71,19 +71,9 @@ def can_share_windows(plan: QueryPlan, settings: QuerySettings) -> bool:
         and is_plain
         and all(isinstance(window, TimeWindow) for window in settings.windows)
         and not has_timestamps(plan.root)
-        and not any(isinstance(node, Service) for node in _all_nodes(plan.root))
+        and not any(isinstance(node, Service) for node in nodes_of(plan.root))
         and not _reads_static_data(plan)
     )
-
-
-def _all_nodes(plan: Node) -> Iterator[Node]:
-    """The nodes of a plan, those inside EXISTS included."""
-    for node in nodes_of(plan):
-        yield node
-        for expression in expressions_of(node):
-            for part in sub_expressions(expression):
-                if isinstance(part, ExistsPlan):
-                    yield from _all_nodes(part.plan)
 
 
 def _reads_static_data(plan: QueryPlan) -> bool:
