@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
-from headwater.execution.answer_columns import AnswerColumns
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
@@ -31,7 +30,6 @@ from headwater.execution.program_state import ProgramState
 from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, with_own_times
 from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
 from headwater.execution.registered import RegisteredQuery, find_produced_streams
-from headwater.execution.state_limits import StateLimits
 from headwater.execution.static_data import (
     PreparedData,
     StaticData,
@@ -41,7 +39,7 @@ from headwater.execution.static_data import (
     is_before,
 )
 from headwater.execution.stream_reads import EVERYTHING, Patterns, ReadHistory, needed_patterns, union_patterns
-from headwater.execution.suspension import SuspendedEvaluator, Suspension
+from headwater.execution.suspension import StateLimits, SuspendedEvaluator, Suspension
 from headwater.execution.window_log import LogSegment, Size, StreamKey, WindowLog
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name
@@ -112,7 +110,6 @@ class Program:
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
         self._keys_of_stream = keys_by_stream(self._clocks)
-        # Answers are made into elements only where some query reads them.
         read = self._produced.keys() & self._keys_of_stream.keys()
         self._stream_of_producer = {self._produced[stream].plan.name: stream for stream in read}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
@@ -322,7 +319,7 @@ class Program:
         for name, share in evaluator.split_seconds(time.perf_counter() - begin).items():
             step.seconds[name] = step.seconds.get(name, 0.0) + share
         if any(name in self._late_starts for name in evaluator.names) or self._is_deprived(evaluator):
-            answers = self._mark_all_incomplete(answers)
+            answers = answers.change(self._can_be_incomplete, self._mark_incomplete)
         step.unmerged.append(answers)
         answered = evaluator.ticker.last_tick
         if ended and answered is not None:
@@ -330,8 +327,8 @@ class Program:
                 clock.close(answered + 1)
         for name in self._stream_of_producer.keys() & set(evaluator.names) if self._produced else ():
             produced = self._stream_of_producer[name]
-            own = answers.by_query().get(name, AnswerBatch())
-            elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
+            own = answers.by_query().get(name, ())
+            elements = [Element(one.time, one.triples, position=(one.time, one.part)) for one in own]
             self._admit(produced, elements, arrived, step)
             if until != -_ETERNITY:
                 pass_watermark_on(self._clocks, produced, watermark, until)
@@ -388,26 +385,17 @@ class Program:
         else:
             self._all.suspend_one(evaluator, name, error, time)
 
-    def _mark_all_incomplete(self, answers: AnswerBatch) -> AnswerBatch:
-        """The answers, of which those are marked whose queries started late or read of a suspended one."""
-        marked = AnswerBatch()
-        for part in answers.parts:
-            name = part.query if isinstance(part, AnswerColumns) else None
-            if name is None or name in self._late_starts or self._is_deprived(self._all.by_name[name]):
-                marked.append([self._mark_incomplete(answer) for answer in part])
-            else:
-                marked.append(part)
-        return marked
+    def _can_be_incomplete(self, name: str) -> bool:
+        return name in self._late_starts or self._is_deprived(self._all.by_name[name])
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
         if self._is_deprived(self._all.by_name[answer.query]):
             return replace(answer, complete=False)
         begun = self._late_starts.get(answer.query)
-        if begun is None:
-            return answer
-        begun = self._late_starts[answer.query] = begun.after_answer(answer)
-        return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
+        if begun is not None:
+            begun = self._late_starts[answer.query] = begun.after_answer(answer)
+        return answer if begun is None or answer.time >= begun.complete_from else replace(answer, complete=False)
 
     def _admit(self, stream: str, elements: Elements, arrived: dict[StreamKey, Elements], step: StepResult) -> None:
         """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
