@@ -15,7 +15,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import make_evaluator, with_optimisation
-from headwater.kernel.families.family_evaluator import find_families
+from headwater.kernel.sharing.find_shared import find_shared_evaluators
 from headwater.language.parser import parse
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_ids import encode
@@ -89,7 +89,7 @@ def make_program(queries: Sequence[RegisteredQuery], store: Store | None = None,
         Store() if store is None else store,
         0,
         with_optimisation(make_evaluator),
-        families=find_families,
+        families=find_shared_evaluators,
         is_durable=is_durable,
     )
 

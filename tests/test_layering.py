@@ -55,7 +55,7 @@ ORDER = (
 )
 WITHOUT_SPARK = ORDER[: ORDER.index("datasets")]
 INNER_ORDERS = {
-    "kernel": ("columns", "expressions", "joins", "operators", "aggregation", "compiling", "", "families"),
+    "kernel": ("columns", "expressions", "joins", "operators", "aggregation", "compiling", "", "families", "sharing"),
     "federation": ("endpoint", "view", "policy", ""),
 }
 """The folders of a room in the order in which they may import each other; the empty name is the room itself."""

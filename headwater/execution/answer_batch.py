@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
@@ -111,6 +111,14 @@ class AnswerBatch(Sequence[Answer]):
         """Of the answers of one query: why it is suspended behind them; None where it goes on."""
         last = self.parts[-1] if self.parts else ()
         return last[-1].suspended if isinstance(last, list) and last else None
+
+    def change(self, is_of: Callable[[str], bool], change: Callable[[Answer], Answer]) -> AnswerBatch:
+        """The answers, those of some queries changed; of the others no terms are made."""
+        changed = AnswerBatch()
+        for part in self.parts:
+            stays = isinstance(part, AnswerColumns) and not is_of(part.query)
+            changed.append(part if stays else [change(answer) if is_of(answer.query) else answer for answer in part])
+        return changed
 
     def by_query(self) -> dict[str, AnswerBatch]:
         """The answers of each query, in time order."""

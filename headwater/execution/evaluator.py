@@ -32,7 +32,8 @@ from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Row, Triple
 from headwater.terms.packing import Plain
-from headwater.values.query_guard import QueryGuard
+from headwater.values.query_guard import Interruption, QueryGuard
+from headwater.values.query_limits import QueryLimits
 from headwater.values.templates import ConstructTemplate
 from headwater.windows.element_sequences import (
     Elements,
@@ -78,9 +79,11 @@ class EvaluatorState:
     memory: Plain
     kind: str = ""
     """The class of evaluator that saved `memory`: another one cannot use it."""
+    unanswered: frozenset[str] = frozenset()
+    """Of an evaluator of several queries: those that have not answered yet, while others have."""
 
     def to_plain(self) -> Plain:
-        return [self.ticker, self.waiting, self.answered_once, self.memory, self.kind]
+        return [self.ticker, self.waiting, self.answered_once, self.memory, self.kind, self.unanswered]
 
     @classmethod
     def from_plain(cls, value: Plain) -> EvaluatorState:
@@ -158,9 +161,34 @@ class Evaluator(ABC):
         """The sequence numbers of the elements that the watermark has not passed yet."""
         return {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
 
-    def savepoint(self) -> Callable[[], EvaluatorState]:
-        """A function that gives the state as it is now, also when it is called later, where it answers several."""
-        raise AssertionError("an evaluator of one query needs no savepoint")
+    def savepoint(self) -> Callable[[], EvaluatorState] | None:
+        """A function that gives the state as it is now, also when it is called later: that of queries which are
+        evaluated one by one if they fail together. None where that would not help any of them."""
+        return None
+
+    def evaluator_of(self, name: str) -> Evaluator:
+        """What follows the result of one of its queries; the evaluator itself where that follows all at once."""
+        return self
+
+    def hold_to(self, limits: QueryLimits, interruption: Interruption | None) -> None:
+        """Hold its queries to their limits."""
+        self.guard = QueryGuard(limits, self.names, interruption)
+
+    def take_failures(self) -> dict[str, Exception]:
+        """The queries that have failed while others went on, and why, since this was last called."""
+        return {}
+
+    def split_seconds(self, seconds: float) -> dict[str, float]:
+        """How long each of its queries took, of so many seconds for all."""
+        return dict.fromkeys(self.names, seconds / len(self.names))
+
+    def check_state(self, size: Size) -> None:
+        """Check how much its queries hold."""
+        self.guard.check_state((size.bytes or 0) // len(self.names))
+
+    def bytes_by_query(self) -> dict[str, int]:
+        """What each query holds by itself, where one could go and leave the others."""
+        return {}
 
     def remove(self, name: str) -> None:
         """Let a query go, where it answers several."""
@@ -188,7 +216,7 @@ class Evaluator(ABC):
         `new_queries` are the queries of this evaluator that were registered after the state was saved.
         """
         self.ticker, self.answered_once = Ticker.from_plain(self.settings, state.ticker), state.answered_once
-        self.new_queries = frozenset(new_queries)
+        self.new_queries = frozenset(new_queries) | state.unanswered.intersection(self.names)
         released: dict[StreamKey, Any] = {}
         for key in dict.fromkeys(self.keys):
             elements = retained.get(key, [])

@@ -39,12 +39,11 @@ from headwater.execution.static_data import (
     is_before,
 )
 from headwater.execution.stream_reads import EVERYTHING, Patterns, ReadHistory, needed_patterns, union_patterns
-from headwater.execution.suspension import SuspendedEvaluator, Suspension
+from headwater.execution.suspension import StateLimits, SuspendedEvaluator, Suspension
 from headwater.execution.window_log import LogSegment, Size, StreamKey, WindowLog
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import pack, unpack
-from headwater.values.process_memory import MemoryWatch
 from headwater.values.query_guard import Interruption, QueryDropped, RunStopped
 from headwater.values.query_limits import LimitError
 from headwater.windows.element_sequences import (
@@ -106,13 +105,13 @@ class Program:
         self._patterns = {name: self._find_patterns(name, is_filtered) for name in self._queries}
         self._failures: dict[Evaluator, Exception] = {}
         """What evaluators raised when the static data moved."""
-        self._sizes: dict[Evaluator, Size] = {}
-        self._memory = MemoryWatch()
+        self._limits = StateLimits()
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
         self._keys_of_stream = keys_by_stream(self._clocks)
-        self._stream_of_producer = {query.plan.name: stream for stream, query in self._produced.items()}
+        read = self._produced.keys() & self._keys_of_stream.keys()
+        self._stream_of_producer = {self._produced[stream].plan.name: stream for stream in read}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -137,7 +136,7 @@ class Program:
 
     def size_of(self, evaluator: Evaluator) -> Size:
         """How much it held after the last batch."""
-        return self._sizes.get(evaluator) or evaluator.size()
+        return self._limits.sizes.get(evaluator) or evaluator.size()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -313,14 +312,14 @@ class Program:
                     self._evaluate(single, arrived, step, until)
                 return
             failure, answers = error, evaluator.answers_so_far
+        failures = evaluator.take_failures()
         # An evaluator with ticks left will still feed the streams that it produces.
         if failure is None:
             ended = ended and (until is None or evaluator.ticker.next_tick(None, floor) is None)
-        share = (time.perf_counter() - begin) / len(evaluator.names)
-        for name in evaluator.names:
+        for name, share in evaluator.split_seconds(time.perf_counter() - begin).items():
             step.seconds[name] = step.seconds.get(name, 0.0) + share
         if any(name in self._late_starts for name in evaluator.names) or self._is_deprived(evaluator):
-            answers = AnswerBatch([[self._mark_incomplete(answer) for answer in answers]])
+            answers = answers.change(self._can_be_incomplete, self._mark_incomplete)
         step.unmerged.append(answers)
         answered = evaluator.ticker.last_tick
         if ended and answered is not None:
@@ -328,16 +327,20 @@ class Program:
                 clock.close(answered + 1)
         for name in self._stream_of_producer.keys() & set(evaluator.names) if self._produced else ():
             produced = self._stream_of_producer[name]
-            own = [answer for answer in answers if answer.query == name]
-            elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
+            own = answers.by_query().get(name, ())
+            elements = [Element(one.time, one.triples, position=(one.time, one.part)) for one in own]
             self._admit(produced, elements, arrived, step)
             if until != -_ETERNITY:
                 pass_watermark_on(self._clocks, produced, watermark, until)
             for key in self._keys_of_stream.get(produced, ()):
                 self._clocks[key].has_ended = ended
-        if failure is not None:
+        if failure is not None or failures:
             times = [watermark, floor, *answers.times[-1:].tolist()]
-            for place in self._all.suspend(evaluator, failure, max((at for at in times if at is not None), default=0)):
+            now = max((at for at in times if at is not None), default=0)
+            suspended = [self._all.suspend_one(evaluator, name, error, now) for name, error in failures.items()]
+            if failure is not None and evaluator.names:
+                suspended += self._all.suspend(evaluator, failure, now)
+            for place in suspended:
                 self._late_starts.pop(place.plan.name, None)
                 self._pass_over(place)
 
@@ -372,33 +375,27 @@ class Program:
     def _end_batch(self, step: StepResult) -> None:
         """After a batch: forget what no window can show, and hold queries to the limits of state and memory."""
         self._trim_log()
-        self._sizes = {}
-        for evaluator in self._all.order:
-            try:
-                with evaluator.guard:
-                    size = self._sizes[evaluator] = evaluator.size()
-                    evaluator.guard.check_state((size.bytes or 0) // len(evaluator.names))
-            except RunStopped:
-                raise
-            except Exception as error:
-                self._suspend_after_batch(evaluator, error)
-        held = {evaluator: size.bytes or 0 for evaluator, size in self._sizes.items()}
-        for evaluator, excess in self._memory.find_excess(held).items():
-            self._suspend_after_batch(evaluator, excess)
+        self._limits.check(self._all.order, self._suspend_after_batch)
 
-    def _suspend_after_batch(self, evaluator: Evaluator, error: Exception) -> None:
-        self._sizes.pop(evaluator, None)
-        self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
+    def _suspend_after_batch(self, evaluator: Evaluator, name: str | None, error: Exception) -> None:
+        """Suspend one query of an evaluator, or all of them."""
+        time = find_answer_limit(self.clocks_of(evaluator)) or 0
+        if name is None:
+            self._all.suspend(evaluator, error, time)
+        else:
+            self._all.suspend_one(evaluator, name, error, time)
+
+    def _can_be_incomplete(self, name: str) -> bool:
+        return name in self._late_starts or self._is_deprived(self._all.by_name[name])
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
         if self._is_deprived(self._all.by_name[answer.query]):
             return replace(answer, complete=False)
         begun = self._late_starts.get(answer.query)
-        if begun is None:
-            return answer
-        begun = self._late_starts[answer.query] = begun.after_answer(answer)
-        return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
+        if begun is not None:
+            begun = self._late_starts[answer.query] = begun.after_answer(answer)
+        return answer if begun is None or answer.time >= begun.complete_from else replace(answer, complete=False)
 
     def _admit(self, stream: str, elements: Elements, arrived: dict[StreamKey, Elements], step: StepResult) -> None:
         """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
@@ -466,6 +463,7 @@ class Program:
         query, evaluator = self._queries[name], self._all.by_name[name]
         if not is_filtered:
             return {source.stream.value: frozenset({EVERYTHING}) for source in query.plan.windows}
+        evaluator = evaluator.evaluator_of(name)
         # In the plan of a family constants have become variables.
         plan = evaluator.plan if len(evaluator.names) == 1 else query.plan
         return needed_patterns(plan, query.settings, all_texts=evaluator.needs_all_texts)

@@ -89,7 +89,8 @@ class QueryEvaluators:
     def _connect(self, evaluator: Evaluator) -> None:
         """Have the terms of an evaluator, and of the views that it reads, own their ids; say who counts its triples."""
         for name in evaluator.names:
-            evaluator.counting_readers = {**evaluator.counting_readers, **self._counting_readers.get(name, {})}
+            own = evaluator.evaluator_of(name)
+            own.counting_readers = {**own.counting_readers, **self._counting_readers.get(name, {})}
         evaluator.own_ids(self.owners)
         if isinstance(self._static, IdentifiedData):
             self.owners.add_static_ids(self._static.computed_ids())
@@ -141,7 +142,7 @@ class QueryEvaluators:
                 # Whose fault it is shows when each is made alone.
                 continue
             for evaluator in found:
-                evaluator.guard = QueryGuard(limits, evaluator.names, self._interruption)
+                evaluator.hold_to(limits, self._interruption)
                 shared |= dict.fromkeys(evaluator.names, evaluator)
         return shared
 
@@ -179,19 +180,29 @@ class QueryEvaluators:
         self._put(evaluator, places)
         return tuple(places)
 
+    def suspend_one(self, evaluator: Evaluator, name: str, error: Exception, time: int) -> Evaluator:
+        """Suspend one query of an evaluator, whose others go on; gives what stands in its place."""
+        place = self._suspend(self._queries[name], Suspension.because_of(error, time))
+        self._put_aside(evaluator, name, place)
+        return place
+
+    def _put_aside(self, evaluator: Evaluator, name: str, place: Evaluator) -> None:
+        """Have a query answered by another evaluator, and by this one no more."""
+        self.by_name[name] = place
+        if len(evaluator.names) > 1:
+            evaluator.remove(name)
+            self.order = (*self.order, place)
+        else:
+            self._put(evaluator, [place])
+
     def keep_suspended(self, name: str, suspension: Suspension) -> None:
         """A query was suspended before a restart, and is still."""
         if name in self.suspensions:
             return
         evaluator = self.by_name[name]
         query = self._queries[name]
-        place = self.by_name[name] = SuspendedEvaluator(query.plan, query.settings)
         self.suspensions[name] = suspension
-        if len(evaluator.names) > 1:
-            evaluator.remove(name)
-            self.order = (*self.order, place)
-        else:
-            self._put(evaluator, [place])
+        self._put_aside(evaluator, name, SuspendedEvaluator(query.plan, query.settings))
 
     def _put(self, evaluator: Evaluator, places: Iterable[Evaluator]) -> None:
         at = self.order.index(evaluator)

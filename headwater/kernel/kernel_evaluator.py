@@ -6,12 +6,9 @@ restored evaluator derives it again.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -25,45 +22,29 @@ from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
-from headwater.kernel.columns.delta import UNBOUND, Delta
+from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.delta_run import DeltaRun
-from headwater.kernel.columns.graph_rows import GraphRows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.columns.window_buffers import TripleBuffer
 from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.static_patterns import StaticPatterns
 from headwater.kernel.compiling.static_views import ViewData, outside_texts_of
 from headwater.kernel.describe import ResourceDescriber
 from headwater.kernel.emitter import Emitter, ResultState
 from headwater.kernel.join_measures import JoinMeasures, fix_orders, joins_of, operators, state_bytes
+from headwater.kernel.moving_windows import MovingWindows
 from headwater.kernel.operators.operator import Operator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.encoded_rows import EncodedRows
-from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.values.query_guard import MANY_ROWS
 from headwater.windows.element_sequences import Elements
-from headwater.windows.model import CountWindow
-from headwater.windows.settings import Content, QuerySettings, Report
+from headwater.windows.settings import QuerySettings, Report
 
 _Result = TypeVar("_Result")
 
 MakeCompiler = Callable[[QueryPlan, QuerySettings, StaticData, Vocabulary], Compiler]
 """What makes the compiler of an evaluator's plan."""
-
-_WORTH_A_RUN = 8
-"""From so many ticks on they are taken in one step."""
-
-_WORTH_A_RUN_OF_TRIPLES = 256
-"""From so many triples on, fewer ticks are taken in one step, too."""
-
-_LARGE_TICK = 1024
-"""From so many triples for each tick on, a step goes through its ticks one by one: whole deltas are faster then."""
-
-_MOST_TRIPLES_IN_A_RUN = 1 << 18
-_MOST_ROWS_IN_A_RUN = 1 << 21
-"""What a step may have to hold at a time: the triples that come, and the rows of whole results."""
 
 _MOST_TICKS_FROM_NOTHING = 1024
 """How many whole results are listed in one step that begins with an empty one."""
@@ -92,18 +73,13 @@ class KernelEvaluator(Evaluator):
         self._needs_compiling = False
         """Whether what came in needs other operators: a pattern is static no longer, or stars cannot be matched."""
         self._matches_stars = self._takes_runs
-        self.vocabulary = Vocabulary(outside_texts_of(static))
+        self.vocabulary = self._make_vocabulary()
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
         self._collapsed = CollapseCounts()
         self._compile()
-        labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
-        self._graph_rows = GraphRows.of(plan, self.vocabulary)
-        extra = self._compiler.is_timed, self._compiler.has_graphs
-        self._buffers = [TripleBuffer(*one, settings.cap, *extra) for one in labelled]
-        self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
-        watched = settings.windows if settings.report is Report.CHANGE else ()
-        self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
+        self._windows = self._make_windows()
+        self._buffers = self._windows.buffers
         self._description = (
             ResourceDescriber(plan, static, self.vocabulary) if plan.kind is QueryKind.DESCRIBE else None
         )
@@ -115,6 +91,17 @@ class KernelEvaluator(Evaluator):
         """Whether the result is that of the last answer: then all that was answered follows from the windows."""
         self._rows_before: Ints | None = None
         """The result before the static data changed."""
+
+    def _make_vocabulary(self) -> Vocabulary:
+        return Vocabulary(outside_texts_of(self._static))
+
+    def _make_windows(self) -> MovingWindows:
+        """The windows of the plan, connected with its operators."""
+        compiler = self._compiler
+        extra = {"has_times": compiler.is_timed, "has_graphs": compiler.has_graphs}
+        windows = MovingWindows(self.plan, self.settings, self.vocabulary, **extra)
+        windows.connect(compiler.clock, compiler.sources)
+        return windows
 
     def own_ids(self, owners: IdOwners) -> None:
         self.vocabulary.own_ids(owners)
@@ -165,13 +152,16 @@ class KernelEvaluator(Evaluator):
         self._takes_view_deltas = (
             self._follows_views and isinstance(self._static, ViewData) and not compiler.has_unfollowed_data
         )
+        self._pin_terms()
+
+    def _pin_terms(self) -> None:
+        """Never forget the terms of the plan."""
         self.vocabulary.pin_terms()
-        self._clock = compiler.clock
-        self._sources = compiler.sources
 
     def _recompile(self) -> None:
         """Make the operators anew, for the static data as it is now."""
         self._compile()
+        self._windows.connect(self._compiler.clock, self._compiler.sources)
 
     def _take_in_view_deltas(self) -> None:
         """Take in the deltas of views, while the windows stay as they are."""
@@ -183,19 +173,17 @@ class KernelEvaluator(Evaluator):
 
     def _advance_static_parts(self) -> Delta:
         """What static parts change in the result, while the windows stay as they are."""
-        self._clock.tick += 1
-        for source in self._sources:
-            source.clear()
+        self._windows.stay()
         return self.root.advance()
 
     def _initial_delta(self) -> Delta:
         """The whole result at the last tick, from operators without any rows in them."""
         assert self.ticker.last_tick is not None
-        self._clock.tick += 1
-        self._clock.now = self.ticker.last_tick
-        for source, buffer in zip(self._sources, self._buffers, strict=True):
-            shown = buffer.triples
-            source.delta = Delta(shown, shown[:0])
+        self._windows.show_all(self.ticker.last_tick)
+        return self._advance_from_nothing()
+
+    def _advance_from_nothing(self) -> Delta:
+        """The whole result, from operators without any rows whose leaves have all that the windows show."""
         result = self.root.advance()
         # All of it was counted when it came.
         self._collapsed.follow(self._compiler.collapse_counters)
@@ -256,56 +244,16 @@ class KernelEvaluator(Evaluator):
             self._apply(Delta(now, now[:0], is_reset=True))
 
     def _convert(self, elements: Elements) -> ElementColumns:
-        if isinstance(elements, ElementColumns):
-            self._without_unused_terms(lambda: self.vocabulary.add_texts(elements.texts))
-            return elements
-        id_of = self.vocabulary.id_of_owner
-        flat = self._without_unused_terms(
-            lambda: [id_of(term) for element in elements for triple in element.triples for term in triple]
-        )
-        columns = ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
-        if self._graph_rows is None:
-            return columns
-        return self._without_unused_terms(lambda: columns.with_graphs_of(elements, self.vocabulary.id_of))
-
-    def _without_unused_terms(self, add: Callable[[], _Result]) -> _Result:
-        """Add terms of elements. Where one has the id of a term that is used no more, that one is forgotten before."""
-        try:
-            return add()
-        except HashCollision:
-            self.vocabulary.sweep(self._ids_in_use())
-            return add()
+        return self._windows.encode(elements, self._ids_in_use)
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
-        buffer = self._buffers[window_index]
-        if isinstance(buffer.definition, CountWindow) and buffer.definition.unit == "elements":
-            elements = elements.select(elements.starts[1:] > elements.starts[:-1])
-        if self._graph_rows is not None:
-            elements = self._graph_rows.add_to(elements)
-        if isinstance(buffer.definition, CountWindow):
-            elements = self._counted_items(buffer.definition, elements)
-        if self.plan.windows[window_index].in_default_graph and self._static_patterns.observe(elements.triples):
+        items = self._windows.add(window_index, elements)
+        if self.plan.windows[window_index].in_default_graph and self._static_patterns.observe(items.triples):
             self._needs_compiling = True
-        buffer.add(elements.times, elements.starts, elements.triples)
-        if window_index in self._compiler.star_windows and not buffer.has_single_runs(elements):
+        if window_index in self._compiler.star_windows and not self._buffers[window_index].has_single_runs(items):
             self._matches_stars = False
             self._needs_compiling = True
-        return elements.times
-
-    def _counted_items(self, window: CountWindow, elements: ElementColumns) -> ElementColumns:
-        """The items that a window counts, those of one instant in the order of their text."""
-        if window.unit == "triples":
-            elements = elements.split_into_triples()
-        if len(elements) < 2 or bool((elements.times[1:] > elements.times[:-1]).all()):
-            return elements
-        terms = self.vocabulary.terms_of_rows(elements.triples)
-        texts = [" ".join(map(str, row[:3])) for row in terms]
-        starts = elements.starts.tolist()
-        graphs = ["\n".join(sorted(texts[low:high])) for low, high in pairwise(starts)]
-        names = [str(row[3] or "") if len(row) > 3 else "" for row in terms]
-        times = elements.times.tolist()
-        order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i], names[starts[i]]))
-        return elements.select(np.array(order, dtype=np.int64))
+        return items.times
 
     def _refill(self, window_index: int, elements: ElementColumns) -> None:
         self._add(window_index, elements)
@@ -318,14 +266,10 @@ class KernelEvaluator(Evaluator):
 
     def size(self) -> Size:
         self._catch_up()
-        rows = sum(buffer.triple_count for buffer in self._buffers)
-        held = sum(buffer.nbytes for buffer in self._buffers)
-        return Size(rows, held + state_bytes(self.root))
+        return Size(self._windows.triple_count, self._windows.nbytes + state_bytes(self.root))
 
     def _count_closings(self, tick: int) -> int:
-        if not self._has_steps:
-            return 1
-        return max(buffer.closings(tick) for buffer in self._buffers)
+        return self._windows.count_closings(tick)
 
     def _answers_at(self, tick: int, watermark: int | None) -> Iterable[Answer | AnswerColumns]:
         if self._required and self._skip(tick):
@@ -346,15 +290,13 @@ class KernelEvaluator(Evaluator):
 
     def _advance_windows(self, tick: int, closing: int) -> bool:
         """Move the windows and apply what that changes in the result; whether the content of a window is another."""
-        self._clock.tick += 1
-        self._clock.now = tick
         self._is_answered = False
-        changed = False
-        for index, buffer in enumerate(self._buffers):
-            delta = buffer.move(tick, closing)
-            self._sources[index].delta = delta
-            if self._contents and not delta.is_empty:
-                changed |= self._update_content(index, delta)
+        changed = self._windows.move(tick, closing)
+        self._follow_windows()
+        return changed
+
+    def _follow_windows(self) -> None:
+        """Apply what the windows, which have just moved, change in the result."""
         delta = self.root.advance()
         if self._skipped_ticks:
             # All that there was went at a tick that was skipped.
@@ -362,9 +304,12 @@ class KernelEvaluator(Evaluator):
             delta = Delta(delta.added, delta.added[:0])
         if self._has_pending_changes or not self._emitter.can_skip(delta):
             self._apply(delta)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget terms that are not in use, where that is worth it."""
         if self.vocabulary.needs_sweep:
             self.vocabulary.sweep(self._ids_in_use())
-        return changed
 
     @cached_property
     def _can_run(self) -> bool:
@@ -382,14 +327,14 @@ class KernelEvaluator(Evaluator):
             return super()._answer_ticks(ticks, watermark)
         due = list(ticks)
         answers = self.answers_so_far = AnswerBatch()
-        if not self._is_worth_a_run(due):
+        if not self._windows.is_worth_a_run(due):
             for tick in due:
                 for answer in self._answers_at(tick, watermark):
                     answers.append(answer)
             return answers
         place = 0
         while place < len(due):
-            is_ready = self._clock.tick > 0 and not self._skipped_ticks and not self._has_pending_changes
+            is_ready = self._windows.has_moved and not self._skipped_ticks and not self._has_pending_changes
             size = self._run_size(due, place) if is_ready else 0
             if size:
                 answers.append(self._answer_run(due[place : place + size], watermark))
@@ -402,69 +347,46 @@ class KernelEvaluator(Evaluator):
             place += 1
         return answers
 
-    def _is_worth_a_run(self, due: list[int]) -> bool:
-        """Whether the ticks that are due, and what comes with them, are so many that steps of several ticks pay."""
-        if len(due) >= _WORTH_A_RUN or not due:
-            return bool(due)
-        if sum([one.waiting_count for one in self._buffers]) < _WORTH_A_RUN_OF_TRIPLES:
-            return False
-        return sum([one.entering_until(due[-1]) for one in self._buffers]) >= _WORTH_A_RUN_OF_TRIPLES
-
     def _run_size(self, due: list[int], place: int) -> int:
         """How many ticks are taken in one step from some place on; 0 if the next one has several closings."""
-        size = min(len(due) - place, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
-        if self._emitter.lists_bags and not self._result.size:
-            # The result may grow, and every tick has all of it.
-            size = min(size, _MOST_TICKS_FROM_NOTHING)
-        for buffer in self._buffers:
-            end = buffer.instant_after(_MOST_TRIPLES_IN_A_RUN)
-            if end is not None:
-                size = min(size, max(1, bisect_right(due, end, place) - place))
-        if self._has_steps:
-            instants = np.array(due[place : place + size], dtype=np.int64)
-            for buffer in self._buffers:
-                size = min(size, buffer.count_single_closings(instants))
-        return size
+        size = self._windows.run_size(due, place, self._result.size)
+        # The result may grow, and every tick has all of it.
+        grows = self._emitter.lists_bags and not self._result.size
+        return min(size, _MOST_TICKS_FROM_NOTHING) if grows else size
 
     def _answer_run(self, ticks: list[int], watermark: int | None) -> AnswerPart:
         """The answers at some ticks, which are taken in one step."""
         self.guard.begin_tick()
         instants = np.array(ticks, dtype=np.int64)
-        entering = sum([one.entering_until(ticks[-1]) for one in self._buffers])
-        self._is_answered = True
-        if entering >= _LARGE_TICK * len(ticks):
+        if self._windows.has_large_ticks(ticks):
             deltas: DeltaRun | list[Delta] = self._advance_by_ticks(ticks, instants)
         else:
-            deltas = self._advance_in_one_step(ticks, instants)
+            self._windows.move_run(ticks, instants)
+            deltas = self._follow_run()
+        return self._answer_deltas(deltas, ticks, watermark)
+
+    def _follow_run(self) -> DeltaRun:
+        """What a run of the windows, which have just moved, changes in the result."""
+        run = self.root.advance_run()
+        return run if self._columns is None else run.with_rows(run.rows[:, self._columns])
+
+    def _answer_deltas(self, deltas: DeltaRun | list[Delta], ticks: list[int], watermark: int | None) -> AnswerPart:
+        """The answers at some ticks, from what they change in the result."""
+        self._is_answered = True
         if self._emitter.counts_changes or self._emitter.lists_bags:
-            answers = self._emit_run(deltas, instants, watermark)
+            answers = self._emit_run(deltas, np.array(ticks, dtype=np.int64), watermark)
         else:
             answers = self._emit_each(deltas, ticks, watermark)
-        if self.vocabulary.needs_sweep:
-            self.vocabulary.sweep(self._ids_in_use())
+        self._sweep()
         self.guard.check_time()
         return answers
 
-    def _advance_in_one_step(self, ticks: list[int], instants: Ints) -> DeltaRun:
-        """What some ticks change in the result, taken in one step."""
-        self._clock.tick += 1
-        self._clock.run = ticks
-        for source, buffer in zip(self._sources, self._buffers, strict=True):
-            source.run = buffer.move_run(instants)
-        run = self.root.advance_run()
-        self._clock.now = ticks[-1]
-        return run if self._columns is None else run.with_rows(run.rows[:, self._columns])
-
     def _advance_by_ticks(self, ticks: list[int], instants: Ints) -> list[Delta]:
         """What some ticks change in the result, taken one by one."""
-        for buffer in self._buffers:
-            buffer.record_run_views(instants)
+        self._windows.record_run_views(instants)
         deltas = []
         for tick in ticks:
-            self._clock.tick += 1
-            self._clock.now = tick
-            for source, buffer in zip(self._sources, self._buffers, strict=True):
-                source.delta = buffer.move(tick, 0)
+            self._windows.move(tick, 0)
             deltas.append(self._project(self.root.advance()))
             self.guard.check_time()
         return deltas
@@ -493,10 +415,7 @@ class KernelEvaluator(Evaluator):
 
     def _run_views(self, places: Ints) -> tuple[WindowViews, ...]:
         """What each window showed at some ticks of the last run."""
-        return tuple(
-            WindowViews(source.label, *buffer.run_views).select(places)
-            for source, buffer in zip(self.plan.windows, self._buffers, strict=True)
-        )
+        return tuple([window.select(places) for window in self._windows.run_views()])
 
     def _make_answers(
         self,
@@ -516,27 +435,6 @@ class KernelEvaluator(Evaluator):
                     answers.append(answer)
         return answers
 
-    def _update_content(self, index: int, delta: Delta) -> bool:
-        """Count the triples of a window; whether its content, as set or bag, is another one now."""
-        content = self._contents[index]
-        net = Counter(self._content_keys(delta.added))
-        net.subtract(self._content_keys(delta.removed))
-        changed = False
-        for triple, difference in net.items():
-            if difference:
-                before, after = content[triple], content[triple] + difference
-                content[triple] = after
-                if not after:
-                    del content[triple]
-                changed |= self.settings.content is Content.BAG or (before == 0) != (after == 0)
-        return changed
-
-    def _content_keys(self, rows: Ints) -> Iterator[tuple[int, ...]]:
-        """What the content of a window is counted by: triples, and triples with the names of their graphs."""
-        yield from map(tuple, rows[:, :3].tolist())
-        if self._compiler.has_graphs:
-            yield from map(tuple, rows[rows[:, 3] != UNBOUND, :4].tolist())
-
     @property
     def _has_pending_changes(self) -> bool:
         """Whether some rows have changed since the last answer."""
@@ -554,7 +452,7 @@ class KernelEvaluator(Evaluator):
         return delta if columns is None or delta.is_empty else delta.map_rows(lambda rows: rows[:, columns])
 
     def _has_content(self) -> bool:
-        return any(not buffer.is_empty for buffer in self._buffers)
+        return not self._windows.is_empty
 
     def _emit(self, tick: int) -> list[object] | EncodedRows:
         self._is_answered = True
@@ -571,7 +469,7 @@ class KernelEvaluator(Evaluator):
         return list(self._description.triples(rows, [buffer.triples[:, :3] for buffer in self._buffers]))
 
     def _views(self, tick: int) -> tuple[WindowView, ...]:
-        return tuple([buffer.view(tick) for buffer in self._buffers])
+        return self._windows.views(tick)
 
     def _ids_in_use(self) -> Iterator[Ints]:
         """Every array of ids that is still in use."""
@@ -594,6 +492,4 @@ class KernelEvaluator(Evaluator):
     def _derive_result(self) -> None:
         """Have the result, and the content of the windows, as they were at the last tick."""
         self._apply(self._initial_delta())
-        for index in range(len(self._contents)):
-            shown = self._buffers[index].triples
-            self._update_content(index, Delta(shown, shown[:0]))
+        self._windows.recount_contents()

@@ -103,7 +103,7 @@ def subplan_key(
     plan: QueryPlan, node: Node, graph: ActiveGraph, context: Hashable = None
 ) -> tuple[SubplanKey, tuple[Variable, ...]]:
     """The key of a node in its active graph, and its variables in the order of the variables of the key."""
-    naming = _CanonicalNames()
+    naming = CanonicalNames()
     canonical = naming.rename(node)
     assert isinstance(canonical, Node)
     places: list[tuple[StaticGraph, ...]] = []
@@ -121,7 +121,7 @@ def subplan_key(
     return SubplanKey(canonical, sources, tuple(places), (around, plan.base, context)), columns
 
 
-class _CanonicalNames:
+class CanonicalNames:
     """Renames variables to numbers in the order of their first appearance."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.collapsed_triples import CollapsedTriples, add_collapsed, collapse_warning
-from headwater.execution.evaluator import Choice
+from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.program_clocks import list_awaited_streams
@@ -144,9 +144,12 @@ def measure_batch(
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
-        choices, collapsed = evaluator.choices(), evaluator.take_collapsed()
         awaited = list_awaited_streams(evaluator, clocks)
+        counted: Evaluator | None = None
         for name in evaluator.names:
+            own = evaluator.evaluator_of(name)
+            if own is not counted:
+                counted, choices, collapsed = own, own.choices(), own.take_collapsed()
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
             reason = program.suspensions[name].reason if name in program.suspensions else None

@@ -56,9 +56,9 @@ def families_by_name(name: EvaluatorName) -> FindFamilies:
     """The finder of queries that are evaluated as one."""
     if name != "auto":
         return no_families
-    from headwater.kernel.families.family_evaluator import find_families
+    from headwater.kernel.sharing.find_shared import find_shared_evaluators
 
-    return find_families
+    return find_shared_evaluators
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,14 @@ def outline_queries(
         }
     from headwater.federation.service_evaluator import choose_evaluator
     from headwater.federation.services import Services
+    from headwater.kernel.families.family_evaluator import find_families
 
     no_data = Store()
     members: set[str] = set()
     with _leave_failing_queries_to_their_making():
-        members.update(member for family in families_by_name(name)(queries, no_data) for member in family.names)
+        # Queries that share windows are read each by its own plan.
+        families = find_families(queries, no_data) if name == "auto" else []
+        members.update(member for family in families for member in family.names)
     outlines: dict[str, QueryOutline] = {}
     for query in queries:
         plan, kind, reason = query.plan, "kernel", None

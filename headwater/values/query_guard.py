@@ -81,14 +81,16 @@ class QueryGuard:
         self._names = names
         self._interruption = interruption
         self._deadline = inf
+        self._outer: list[QueryGuard] = []
 
     def __enter__(self) -> None:
-        """Make it the guard of what this thread evaluates."""
+        """Make it the guard of what this thread evaluates, until the guard before it is that again."""
+        self._outer.append(_ACTIVE.guard)
         _ACTIVE.guard = self
         self.begin_tick()
 
     def __exit__(self, *_: object) -> None:
-        _ACTIVE.guard = _UNLIMITED_TIME
+        _ACTIVE.guard = self._outer.pop()
 
     def begin_tick(self) -> None:
         """The time of a tick begins."""

@@ -22,7 +22,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.typed_cells import plain_text
-from headwater.kernel import kernel_evaluator
+from headwater.kernel import moving_windows
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -196,7 +196,7 @@ def test_the_union_of_columns_has_one_answer_for_each_time() -> None:
 
 @pytest.mark.parametrize("block", range(4))
 def test_generated_queries_say_the_same_in_one_batch_and_in_three(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_evaluator, "_WORTH_A_RUN", 1)
+    monkeypatch.setattr(moving_windows, "_WORTH_A_RUN", 1)
     in_columns = 0
     for number in range(block * 1_000, block * 1_000 + 60):
         case = a_case(Random(number))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.execution import program as program_module
+from headwater.execution import suspension
 from headwater.kernel.columns import row_ids
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.values import process_memory
@@ -76,7 +76,7 @@ def run_two_queries(reading: MemoryReading, monkeypatch: pytest.MonkeyPatch, tmp
     roomy, looks, seconds = MemoryReading(1 << 40, 1 << 40, 0), count(), count()
     # At the fifth look the wide window has much more than the narrow one.
     watch = partial(MemoryWatch, read=lambda: reading if next(looks) == 4 else roomy, clock=lambda: next(seconds))
-    monkeypatch.setattr(program_module, "MemoryWatch", watch)
+    monkeypatch.setattr(suspension, "MemoryWatch", watch)
     stream = tmp_path / "s.tnq"
     lines = (f"{100 * n}\t<urn:{n}> <http://example.org/p> <urn:o> .\n" for n in range(3_000))
     stream.write_text("".join(lines))

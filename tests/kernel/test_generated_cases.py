@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.kernel import kernel_evaluator
+from headwater.kernel import moving_windows
 from headwater.kernel.operators import join_state, multiway_join
 from tests.kernel.generated_runs import check_case, check_cases
 
@@ -42,7 +42,7 @@ def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(multiway_join, "_FEW_ROWS", -1)
     if block % 4 < 2:
         # Ticks are taken in runs wherever two are due.
-        monkeypatch.setattr(kernel_evaluator, "_WORTH_A_RUN", 2)
+        monkeypatch.setattr(moving_windows, "_WORTH_A_RUN", 2)
     if block % 3:
         # Joins have tables for small ticks at once, with little room.
         monkeypatch.setattr(multiway_join, "_WORTH_TABLES", 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.kernel import kernel_evaluator
+from headwater.kernel import moving_windows
 from tests.kernel.generated_runs import check_cases
 
 BLOCKS, BLOCK = 2, 120
@@ -35,7 +35,7 @@ def check_block(first: int, cases: int) -> None:
 def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         # Ticks are taken in runs wherever two are due.
-        monkeypatch.setattr(kernel_evaluator, "_WORTH_A_RUN", 2)
+        monkeypatch.setattr(moving_windows, "_WORTH_A_RUN", 2)
     check_block(block * APART, BLOCK)
 
 

@@ -14,7 +14,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answer_batch import AnswerPart
 from headwater.execution.answers import Answer
 from headwater.federation.service_evaluator import ServiceEvaluator
-from headwater.kernel import kernel_evaluator as kernel
+from headwater.kernel import moving_windows as kernel
 from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.window_buffers import TripleBuffer

@@ -12,6 +12,7 @@ match something are counted. Equal patterns share one operator, whatever their v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 
 from headwater.algebra.aggregated_patterns import aggregated_patterns
@@ -52,12 +53,38 @@ from headwater.windows.settings import Content, QuerySettings
 Pattern = tuple[int | str, int | str, int | str]
 GraphKey = int | bool
 """The id of the name of a graph; True for a variable, False for the merge of all."""
+PatternKey = tuple[NamedNode, Pattern, GraphKey]
+"""The graph of some windows in which a pattern is matched, the pattern, and whose name its triples have."""
+
+
+@dataclass
+class PatternOperators:
+    """The operators of patterns over some windows, which all who read the same windows can share.
+
+    `sources` are given what enters and leaves each window; `read` gives it to several readers.
+    """
+
+    sources: list[TripleSourceOperator]
+    read: list[Operator]
+    graphs: dict[NamedNode, Operator] = field(default_factory=dict)
+    merged: dict[NamedNode, Operator] = field(default_factory=dict)
+    patterns: dict[PatternKey, Operator] = field(default_factory=dict)
+    names: dict[tuple[NamedNode, GraphKey], Operator] = field(default_factory=dict)
+    stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], tuple[Operator, StarOperator]] = field(default_factory=dict)
+    sets: dict[PatternKey, DistinctOperator | NewestTimeOperator] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, windows: int, columns: tuple[str, ...], clock: TickClock) -> PatternOperators:
+        """Without any patterns yet, over so many windows whose triples have these columns."""
+        sources = [TripleSourceOperator(columns) for _ in range(windows)]
+        return cls(sources, [SharedOperator(source, clock) for source in sources])
 
 
 class PatternCompiler:
     """Compiles triple patterns. `sources` are given the deltas of each window.
 
-    `prefix` begins the names of the columns that hold times; `times` lists them as they are made.
+    `prefix` begins the names of the columns that hold times; `times` lists them as they are made. With `shared`,
+    operators that are there are used, and others are added; the plan must read neither times nor names of graphs.
     """
 
     def __init__(
@@ -68,6 +95,7 @@ class PatternCompiler:
         vocabulary: Vocabulary,
         clock: TickClock,
         prefix: str,
+        shared: PatternOperators | None = None,
     ) -> None:
         self._plan = plan
         self._as_set = settings.content is Content.SET
@@ -80,19 +108,15 @@ class PatternCompiler:
         self._by_stream = any(part.stream is not None for part in asked)
         self.has_graphs = plan.reads_window_graphs
         columns = (*TRIPLE, *([GRAPH_NAME] if self.has_graphs else []), *(TIMED_TRIPLE[3:] if self.is_timed else []))
-        self.sources = [TripleSourceOperator(columns) for _ in plan.windows]
-        self._read: list[Operator] = [SharedOperator(source, clock) for source in self.sources]
+        operators = shared or PatternOperators.over(len(plan.windows), columns, clock)
+        self.sources, self._read = operators.sources, operators.read
         self.times: list[PatternTime] = []
         self._graphs_with_static_data = graphs_with_static_data(plan)
-        self._graphs: dict[NamedNode, Operator] = {}
-        self._merged: dict[NamedNode, Operator] = {}
-        self._patterns: dict[tuple[NamedNode, Pattern, GraphKey], Operator] = {}
-        self._names: dict[tuple[NamedNode, GraphKey], Operator] = {}
+        self._graphs, self._merged, self._patterns = operators.graphs, operators.merged, operators.patterns
+        self._names, self._stars, self._sets = operators.names, operators.stars, operators.sets
         self._windows = settings.windows
-        self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], tuple[Operator, StarOperator]] = {}
         self.star_windows: set[int] = set()
         """The windows that some star reads."""
-        self._sets: dict[tuple[NamedNode, Pattern, GraphKey], DistinctOperator | NewestTimeOperator] = {}
         self.collapse_counters: dict[PlacedPattern, Callable[[], int]] = {}
         """For each pattern over a set, how many triples have come while an equal one was there."""
         self.written: dict[TriplePattern, TriplePattern] = {}

@@ -9,7 +9,9 @@ makes a set of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from headwater.kernel.columns.relation import NO_ROW_IDS
 from headwater.kernel.columns.ring_index import Ints, as_contiguous
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import QueryGuard
+
+Changes = TypeVar("Changes", Delta, DeltaRun)
 
 TRIPLE = ("s", "p", "o")
 TIMED_TRIPLE = (*TRIPLE, "t")
@@ -60,29 +65,48 @@ class TripleSourceOperator(Operator):
 
 
 class SharedOperator(Operator):
-    """An operator with several readers: it is advanced once per tick, and every reader gets the same delta."""
+    """An operator with several readers: it is advanced once per tick, and every reader gets the same delta.
+
+    Where it fails, every reader gets the error, now and later: what it holds may be wrong.
+    """
 
     def __init__(self, source: Operator, clock: TickClock) -> None:
         self._source = source
         self._clock = clock
         self._advanced_at = -1
+        self._failure: Exception | None = None
+        self._traceback: TracebackType | None = None
         self._delta = Delta.empty(len(source.variables))
         self._run = DeltaRun.empty(len(source.variables))
         self.variables = source.variables
 
     def advance(self) -> Delta:
         if self._advanced_at != self._clock.tick:
-            self._advanced_at = self._clock.tick
-            self._delta = super().advance()
+            self._delta = self._once(super().advance)
         return self._delta
+
+    def _once(self, advance: Callable[[], Changes]) -> Changes:
+        """Advance, for all readers, under the guard of all."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(self._traceback)
+        try:
+            if self._clock.guard is None:
+                changes = advance()
+            else:
+                with self._clock.guard:
+                    changes = advance()
+        except Exception as error:
+            self._failure, self._traceback = error, error.__traceback__
+            raise
+        self._advanced_at = self._clock.tick
+        return changes
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         return deltas[0]
 
     def advance_run(self) -> DeltaRun:
         if self._advanced_at != self._clock.tick:
-            self._advanced_at = self._clock.tick
-            self._run = super().advance_run()
+            self._run = self._once(super().advance_run)
         return self._run
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
@@ -99,10 +123,12 @@ class SharedOperator(Operator):
 class TickClock:
     """Counts ticks or runs, so that shared operators notice a new one; `now` is the instant of the tick.
 
-    `run` has the instants of the ticks of a run.
+    `run` has the instants of the ticks of a run. `guard` is what shared operators are evaluated under; None where that
+    is the guard of their one query.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard: QueryGuard | None = None) -> None:
+        self.guard = guard
         self.tick = 0
         self.now = 0
         self.run: Sequence[int] = ()
