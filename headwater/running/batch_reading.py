@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
-from dataclasses import replace
-from queue import Empty, SimpleQueue
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import TypeAlias
+from weakref import finalize
 
 from headwater.sources.feed import Chunk, Feed, ReadTask
 from headwater.sources.offsets import Offset
 
 _FIRST_BYTES = 1 << 20
 _MOST_BYTES = 16 << 20
-_TASK_BYTES = 4 << 20
+_TASK_BYTES = 8 << 20
 _READERS = 2
+_BATCHES = 3
+"""So many batches are read ahead."""
 _LEAST_AHEAD = 1 << 16
 """What is less is read sooner than a thread begins to."""
 _GRACE_SECONDS = 2.0
 
-_UnreadTask: TypeAlias = tuple[ReadTask, Future[list[Chunk]]]
+_UnreadTask: TypeAlias = tuple[Feed, ReadTask, Future[list[Chunk]]]
 
 
 class BatchSize:
@@ -51,40 +54,80 @@ class BatchSize:
             self.limit = _FIRST_BYTES
 
 
-class ReadAhead:
-    """Reads a batch in threads of its own, before it is asked for.
+@dataclass(frozen=True, slots=True)
+class _PlannedBatch:
+    """A batch that is read ahead: its offsets, and the chunks of its read tasks."""
 
-    What compiled code reads, several threads read at the same time. The chunks come in the order of the read tasks.
+    begin: Offset
+    end: Offset
+    chunks: list[Future[list[Chunk]]]
+
+    def goes(self, begin: Offset, end: Offset) -> bool:
+        return without_version((self.begin, self.end)) == without_version((begin, end))
+
+
+class ReadAhead:
+    """Reads batches in threads of its own, before they are asked for.
+
+    What compiled code reads, several threads read at the same time. The chunks come in the order of the read tasks. The
+    threads end when nobody has the object any more.
     """
 
     def __init__(self) -> None:
-        self._range: tuple[Offset, Offset] | None = None
-        self._chunks: list[Future[list[Chunk]]] = []
+        self._planned: deque[_PlannedBatch] = deque()
+        self._unread: SimpleQueue[_UnreadTask | None] = SimpleQueue()
+        self._thread_count = 0
+        finalize(self, _end_readers, self._unread)
 
-    def start(self, feed: Feed, begin: Offset, end: Offset) -> None:
-        """Begin to read from one offset to another, where there is something."""
+    def end_behind(self, begin: Offset) -> Offset | None:
+        """Where the batch ends that is read ahead and begins here; None where there is none."""
+        if self._planned and without_version((self._planned[0].begin,)) == without_version((begin,)):
+            return self._planned[0].end
+        return None
+
+    def plan(self, feed: Feed, begin: Offset, limit: int) -> None:
+        """Begin to read the batches behind an offset, of about so many bytes, until some are read ahead."""
+        while len(self._planned) < _BATCHES:
+            start = self._planned[-1].end if self._planned else begin
+            if not self.start(feed, start, feed.next_offset(start, limit)):
+                return
+
+    def start(self, feed: Feed, begin: Offset, end: Offset) -> bool:
+        """Begin to read from one offset to another; gives whether there is something."""
         if without_version((begin,)) == without_version((end,)):
-            return
-        tasks = feed.read_tasks(begin, end, _TASK_BYTES)
-        unread: SimpleQueue[_UnreadTask] = SimpleQueue()
-        self._range, self._chunks = (begin, end), [Future() for _ in tasks]
-        for one in zip(tasks, self._chunks, strict=True):
-            unread.put(one)
-        for _ in range(min(_READERS, len(tasks))):
-            threading.Thread(target=_read_tasks, args=(feed, unread), name="headwater-read-ahead", daemon=True).start()
+            return False
+        self._read_in_threads(feed, begin, end, feed.read_tasks(begin, end, _TASK_BYTES))
+        return True
 
     def take(self, feed: Feed, begin: Offset, end: Offset) -> Iterable[Chunk]:
         """The chunks from one offset to another: those that are read ahead, or else as they are read now."""
-        if self._range is not None and without_version(self._range) == without_version((begin, end)):
-            chunks, self._range, self._chunks = self._chunks, None, []
-            return (chunk for future in chunks for chunk in future.result())
-        self.forget()
-        return (chunk for task in feed.read_tasks(begin, end) for chunk in feed.read(task))
+        if not self._planned or not self._planned[0].goes(begin, end):
+            self.forget()
+            tasks = feed.read_tasks(begin, end, _TASK_BYTES)
+            if sum(task.item_range is not None for task in tasks) < _READERS:
+                return (chunk for task in tasks for chunk in feed.read(task))
+            self._read_in_threads(feed, begin, end, tasks)
+        return (chunk for future in self._planned.popleft().chunks for chunk in future.result())
+
+    def _read_in_threads(self, feed: Feed, begin: Offset, end: Offset, tasks: Sequence[ReadTask]) -> None:
+        batch = _PlannedBatch(begin, end, [Future() for _ in tasks])
+        self._planned.append(batch)
+        for task, future in zip(tasks, batch.chunks, strict=True):
+            self._unread.put((feed, task, future))
+        while self._thread_count < _READERS:
+            self._thread_count += 1
+            name = f"headwater-read-ahead-{self._thread_count}"
+            threading.Thread(target=_read_tasks, args=(self._unread,), name=name, daemon=True).start()
 
     def forget(self) -> None:
-        """Give up what is being read; a thread that does not end soon is left alone."""
-        chunks, self._range, self._chunks = self._chunks, None, []
-        wait([future for future in chunks if not future.cancel()], _GRACE_SECONDS)
+        """Give up what is being read; a thread that does not end soon is left alone, and another takes its place."""
+        chunks = [future for batch in self._planned for future in batch.chunks]
+        self._planned.clear()
+        hanging = wait([future for future in chunks if not future.cancel()], _GRACE_SECONDS).not_done
+        if hanging:
+            _end_readers(self._unread)
+            self._unread, self._thread_count = SimpleQueue(), 0
+            finalize(self, _end_readers, self._unread)
 
 
 def without_version(offsets: Sequence[Offset]) -> list[Offset]:
@@ -92,14 +135,20 @@ def without_version(offsets: Sequence[Offset]) -> list[Offset]:
     return [replace(offset, version=()) for offset in offsets]
 
 
-def _read_tasks(feed: Feed, unread: SimpleQueue[_UnreadTask]) -> None:
-    """Read the tasks of a queue until none is left."""
-    with suppress(Empty):
-        while True:
-            task, future = unread.get_nowait()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(list(feed.read(task)))
-            except BaseException as error:
-                future.set_exception(error)
+def _read_tasks(unread: SimpleQueue[_UnreadTask | None]) -> None:
+    """Read the tasks of a queue as they come, until it has one that is none."""
+    while (one := unread.get()) is not None:
+        feed, task, future = one
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(list(feed.read(task)))
+        except BaseException as error:
+            future.set_exception(error)
+        # What was read is not kept while there is nothing to do.
+        del one, feed, task, future
+
+
+def _end_readers(unread: SimpleQueue[_UnreadTask | None]) -> None:
+    for _ in range(_READERS):
+        unread.put(None)

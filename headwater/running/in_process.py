@@ -113,6 +113,8 @@ def run_in_process(
             feed = _feed(workload, watch, drain)
         is_repeated = saved is not None and saved.planned is not None
         end = saved.planned if saved is not None else None
+        if end is None and (ahead := read_ahead.end_behind(offset)) is not None:
+            end = replace(ahead, version=feed.newest_version())
         end = end or feed.next_offset(offset, size.limit)
         if changes.is_requested:
             # What came after a change is for those who are there then.
@@ -134,7 +136,7 @@ def run_in_process(
         size.grow()
         if not follow and size.is_worth_a_thread:
             # What comes next is there: it is read while this batch is evaluated.
-            read_ahead.start(feed, end, feed.next_offset(end, size.limit))
+            read_ahead.plan(feed, end, size.limit)
         outcomes = (
             evaluation.step_by_ticks(chunks, choose_step, pace)
             if data_changes

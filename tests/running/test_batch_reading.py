@@ -9,7 +9,7 @@ import pytest
 
 import headwater as hw
 from headwater.running import batch_reading
-from headwater.running.batch_reading import BatchSize, ReadAhead
+from headwater.running.batch_reading import BatchSize, ReadAhead, without_version
 from headwater.sources.feed import Chunk, Feed, ReadTask
 from headwater.sources.files import files
 from headwater.sources.offsets import Offset
@@ -105,3 +105,49 @@ def test_a_reader_that_hangs_is_left_alone(tmp_path: Path, monkeypatch: pytest.M
     ahead.start(feed, Offset(), end)
     ahead.forget()
     is_over.set()
+
+
+def test_several_batches_are_read_ahead_and_come_as_they_were_planned(tmp_path: Path) -> None:
+    feed, end = feed_and_end(write_elements(tmp_path))
+    ahead, offset, taken = ReadAhead(), Offset(), 0
+    times: list[int] = []
+    while without_version((offset,)) != without_version((end,)):
+        ahead.plan(feed, offset, 1000)
+        next_one = ahead.end_behind(offset)
+        assert next_one is not None
+        times += times_of(list(ahead.take(feed, offset, next_one)))
+        # What was planned before keeps its size.
+        ahead.plan(feed, next_one, 3000)
+        offset, taken = next_one, taken + 1
+    assert times == [1_000_000 * n for n in range(200)]
+    assert taken > 3
+    assert ahead.end_behind(offset) is None
+
+
+def test_a_large_batch_that_was_not_read_ahead_is_read_by_several_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_reading, "_TASK_BYTES", 300)
+    feed, end = feed_and_end(write_elements(tmp_path))
+    read, threads = feed.read, set()
+
+    def note(task: ReadTask) -> list[Chunk]:
+        threads.add(threading.current_thread().name)
+        return list(read(task))
+
+    monkeypatch.setattr(feed, "read", note)
+    assert times_of(list(ReadAhead().take(feed, Offset(), end))) == [1_000_000 * n for n in range(200)]
+    assert threads <= {"headwater-read-ahead-1", "headwater-read-ahead-2"}
+
+
+def test_threads_end_when_nobody_reads_any_more(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    feed, end = feed_and_end(write_elements(tmp_path))
+    ahead = ReadAhead()
+    ahead.start(feed, Offset(), end)
+    readers = set(threading.enumerate()) - before
+    assert len(readers) == 2
+    del ahead
+    for thread in readers:
+        thread.join(30)
+        assert not thread.is_alive()
