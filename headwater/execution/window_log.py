@@ -2,9 +2,10 @@
 
 Each batch appends one segment per stream; segments that no window can show any more are removed from the front. A
 store that holds the log elsewhere takes the `changes` after each step, so that only new segments are written and only
-expired ones removed. A new segment is cut to what some window can still show before it is written: a batch that is
-longer than the windows costs what the windows hold. Segments that are nowhere else are cut again when half of their
-time has passed: what a batch costs follows what it brings and takes away, not what the windows hold.
+expired ones removed. A new segment is cut to what some window can still show when somebody looks at the log: a batch
+that is longer than the windows is written as what the windows hold. Where nobody looks, most segments are gone after
+the next batch and need no cut; those that stay are cut when half of their time has passed. So what a batch costs
+follows what it brings and takes away, not what the windows hold.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from headwater.terms.packing import Plain
 from headwater.windows.element_sequences import (
     Elements,
     concat_elements,
+    count_triples,
     drop_unused_texts,
     select_elements,
     sizes_of,
@@ -64,6 +66,13 @@ class LogSegment:
         columns = None if elements is None else elements.to_plain()
         return [self.number, self.key, self.newest, columns, self.rows, self.size]
 
+    def count_from(self, instant: int) -> None:
+        """Count only the elements that are not older than an instant."""
+        if self.elements is not None:
+            rows, size = sizes_of(self.elements)
+            self.rows = count_triples(self.elements, times_of(self.elements) >= instant)
+            self.size = size * self.rows // max(1, rows)
+
     @classmethod
     def from_plain(cls, value: Plain) -> LogSegment:
         """The segment that `to_plain` gave."""
@@ -87,12 +96,13 @@ class WindowLog:
         self._segments: dict[StreamKey, deque[LogSegment]] = {}
         self._added: dict[int, LogSegment] = {}
         self._removed: list[int] = []
-        self._uncut: dict[StreamKey, list[LogSegment]] = {}
+        self._new: dict[StreamKey, list[LogSegment]] = {}
         """The segments that have come since the last time the log of their stream was trimmed."""
+        self._needed_from: dict[StreamKey, int] = {}
+        """By stream, the instant for which its log was trimmed last."""
         self._oldest: dict[int, int] = {}
         """The lowest time in each segment that was added."""
-        self.removed_until: dict[StreamKey, int] = {}
-        """By stream, the highest time of what was removed: everything younger is in the log."""
+        self._removed_until: dict[StreamKey, int] = {}
         self._next = 0
         for segment in sorted(segments, key=lambda one: one.number):
             self._segments.setdefault(segment.key, deque()).append(segment)
@@ -101,14 +111,17 @@ class WindowLog:
     def append(self, key: StreamKey, elements: Elements) -> None:
         if not len(elements):
             return
-        segment = LogSegment(self._next, key, int(times_of(elements).max()), elements, *sizes_of(elements))
+        times = times_of(elements)
+        segment = LogSegment(self._next, key, int(times.max()), elements, *sizes_of(elements))
         self._next += 1
         self._segments.setdefault(key, deque()).append(segment)
         self._added[segment.number] = segment
-        self._uncut.setdefault(key, []).append(segment)
+        self._oldest[segment.number] = int(times.min())
+        self._new.setdefault(key, []).append(segment)
 
     def trim(self, key: StreamKey, needed_from: int) -> None:
-        """Remove the segments at the front whose elements are all older than an instant, and cut the new ones."""
+        """Remove what is older than an instant: whole segments at the front, and half of one if that much is older."""
+        self._needed_from[key] = needed_from
         segments = self._segments.get(key)
         while segments and segments[0].newest < needed_from:
             oldest = segments.popleft()
@@ -116,10 +129,10 @@ class WindowLog:
             self._oldest.pop(oldest.number, None)
             if self._added.pop(oldest.number, None) is None:
                 self._removed.append(oldest.number)
-        for segment in self._uncut.pop(key, ()):
-            if segment.newest >= needed_from:
-                self._cut(segment, needed_from)
-        if segments and self._is_half_expired(segments[0], needed_from):
+        new = self._new.pop(key, [])
+        for segment in new:
+            segment.count_from(needed_from)
+        if segments and segments[0] not in new and self._is_half_expired(segments[0], needed_from):
             self._cut(segments[0], needed_from)
 
     def _is_half_expired(self, segment: LogSegment, needed_from: int) -> bool:
@@ -129,19 +142,34 @@ class WindowLog:
 
     def _cut(self, segment: LogSegment, needed_from: int) -> None:
         """Leave out what is older than an instant, of a segment that is nowhere else and has younger elements."""
-        if segment.number not in self._added or segment.elements is None:
+        if segment.elements is None or self._oldest[segment.number] >= needed_from:
             return
         times = times_of(segment.elements)
         is_old = times < needed_from
-        if is_old.any():
-            self._note_removed(segment.key, int(times[is_old].max()))
-            segment.elements = drop_unused_texts(select_elements(segment.elements, ~is_old))
-            segment.rows, segment.size = sizes_of(segment.elements)
-            times = times[~is_old]
-        self._oldest[segment.number] = int(times.min())
+        self._note_removed(segment.key, int(times[is_old].max()))
+        segment.elements = drop_unused_texts(select_elements(segment.elements, ~is_old))
+        segment.rows, segment.size = sizes_of(segment.elements)
+        self._oldest[segment.number] = int(times[~is_old].min())
 
     def _note_removed(self, key: StreamKey, newest: int) -> None:
-        self.removed_until[key] = max(self.removed_until.get(key, newest), newest)
+        self._removed_until[key] = max(self._removed_until.get(key, newest), newest)
+
+    def _cut_all(self) -> None:
+        """Cut what is nowhere else to what is needed."""
+        for segment in self._added.values():
+            needed_from = self._needed_from.get(segment.key)
+            if needed_from is not None and segment.newest >= needed_from:
+                self._cut(segment, needed_from)
+
+    @property
+    def removed_until(self) -> dict[StreamKey, int]:
+        """By stream, the highest time of what was removed: everything younger is in the log."""
+        self._cut_all()
+        return self._removed_until
+
+    @removed_until.setter
+    def removed_until(self, instants: dict[StreamKey, int]) -> None:
+        self._removed_until = instants
 
     def keep_only(self, keys: Collection[StreamKey]) -> None:
         """Remove all other streams."""
@@ -151,10 +179,12 @@ class WindowLog:
     @property
     def size(self) -> Size:
         """How many triples are in the log, and about how many bytes."""
-        return Size(sum(one.rows for one in self), sum(one.size for one in self))
+        segments = [segment for segments in self._segments.values() for segment in segments]
+        return Size(sum(one.rows for one in segments), sum(one.size for one in segments))
 
     def retained(self, key: StreamKey) -> Elements:
         """All elements of a stream that are still in the log."""
+        self._cut_all()
         return concat_elements(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
 
     @property
@@ -164,11 +194,13 @@ class WindowLog:
 
     def changes(self) -> LogChanges:
         """What is new since the last call."""
+        self._cut_all()
         changes = LogChanges(list(self._added.values()), self._removed)
         self._added, self._removed, self._oldest = {}, [], {}
         return changes
 
     def __iter__(self) -> Iterator[LogSegment]:
+        self._cut_all()
         return (segment for segments in self._segments.values() for segment in segments)
 
     def __len__(self) -> int:

@@ -38,6 +38,13 @@ def sizes_of(elements: Elements) -> tuple[int, int]:
     return triples, _TRIPLE_BYTES * triples
 
 
+def count_triples(elements: Elements, mask: npt.NDArray[np.bool_]) -> int:
+    """How many triples the elements have at which the mask is true."""
+    if isinstance(elements, ElementColumns):
+        return int(np.diff(elements.starts)[mask].sum())
+    return sum(len(element.triples) for element, wanted in zip(elements, mask.tolist(), strict=True) if wanted)
+
+
 def elements_of(elements: Elements) -> list[Element]:
     return elements.elements() if isinstance(elements, ElementColumns) else elements
 

@@ -29,9 +29,10 @@ def test_of_a_new_segment_only_what_windows_can_show_is_written(form: type) -> N
     elements: Elements = form(at(1, 7, 3, 9, 8, 2))
     log.append(KEY, elements)
     log.trim(KEY, 7)
-    assert log.removed_until == {KEY: 3}
     assert log.size.rows == 3
     changes = log.changes()
+    assert log.size.rows == 3
+    assert log.removed_until == {KEY: 3}
     assert times_in(changes) == [[7, 9, 8]]
     (segment,) = changes.added
     if isinstance(segment.elements, ElementColumns):
@@ -61,6 +62,18 @@ def test_what_came_and_went_between_two_looks_is_never_written() -> None:
     log.trim(KEY, 4)
     changes = log.changes()
     assert times_in(changes) == [[4]] and not changes.removed
+
+
+def test_a_segment_that_nobody_takes_is_not_cut_if_it_goes_with_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = WindowLog()
+    cuts: list[int] = []
+    monkeypatch.setattr(log, "_cut", lambda segment, instant: cuts.append(instant))
+    for batch in range(10):
+        log.append(KEY, at(*range(100 * batch, 100 * batch + 100)))
+        log.trim(KEY, 100 * batch + 90)
+        assert log.size.rows == 10
+        assert len(log) == 1
+    assert not cuts
 
 
 def looked_at(slides: int, monkeypatch: pytest.MonkeyPatch) -> int:
