@@ -128,8 +128,12 @@ class FileSource:
 
     def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
         path = item.path or self._path(item.name)
-        with report_read_faults(path):
-            return find_cut(self._reader(item.name, path), wanted, end)
+        try:
+            with report_read_faults(path):
+                return find_cut(self._reader(item.name, path), wanted, end)
+        except (OSError, ValueError):
+            # Whoever reads the batch says what is wrong.
+            return wanted
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         if item_range.is_gone:

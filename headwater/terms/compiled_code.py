@@ -22,7 +22,6 @@ import pickle
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +34,8 @@ import numba as nb
 from numba.core import caching, config, event, serialize
 from numba.core.dispatcher import Dispatcher
 from numba.extending import is_jitted
+
+from headwater.terms.durable_files import Sync, replace_file
 
 FOLDER_SETTING = "HEADWATER_COMPILED_CODE"
 SOURCE_FOLDERS = tuple(Path(__file__).resolve().parents[1] / room for room in ("terms", "kernel", "datasets"))
@@ -187,14 +188,8 @@ class CompiledFiles:
     def save(self, key: Any, data: Any) -> None:
         """Save something under a key; where the disk does not take it, nothing is kept."""
         content = _dumps((key, data))
-        path = self._path(key)
-        unfinished = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
-        try:
-            unfinished.write_bytes(_digest(content) + content)
-            os.replace(unfinished, path)
-        except OSError:
-            with suppress(OSError):
-                unfinished.unlink()
+        with suppress(OSError):
+            replace_file(self._path(key), _digest(content) + content, sync=Sync.NOTHING, is_shared=True)
         self._remove_other_versions()
 
     def flush(self) -> None:

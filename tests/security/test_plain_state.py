@@ -22,8 +22,11 @@ from headwater.terms.packing import pack, unpack
 from tests.engine.programs import SENSORS, SLIDING, sensor_lines, write
 
 PACKAGE = Path(hw.__file__).parent
-UNPICKLERS = {"running/shipping.py", "spark/spark_source.py", "terms/own_functions.py"}
-"""What the driver sends to its workers through Spark, which pickles every closure itself: plans, functions of users."""
+UNPICKLERS = {"running/shipping.py", "spark/spark_source.py", "terms/own_functions.py", "terms/compiled_code.py"}
+"""What the driver sends to its workers through Spark, which pickles every closure itself: plans, functions of users.
+
+And the cache of compiled code, which is made to be run.
+"""
 S, P = NamedNode("http://ex/s"), NamedNode("http://ex/p")
 ELEMENTS = ElementColumns.of([Element(n, (Triple(S, P, Literal(f"text {n}")),), None, (0, n)) for n in range(3)])
 
