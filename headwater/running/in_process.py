@@ -16,6 +16,7 @@ from headwater.execution.program_steps import TickPace
 from headwater.execution.static_data import Version, is_before
 from headwater.execution.tick_thinning import Clock
 from headwater.running.batch_reading import BatchSize, ReadAhead, without_version
+from headwater.running.compiling_beside import compile_beside
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.resting import Rest
@@ -67,6 +68,7 @@ def run_in_process(
     if (begun := changes.wait_for_queries(workload, stop)) is None:
         return
     workload = begun
+    compile_beside()
     evaluation = Evaluation(workload.description.program(interruption))
     if skips_ticks and follow:
         evaluation.thin_ticks(clock)

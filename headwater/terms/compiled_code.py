@@ -279,6 +279,11 @@ class _SourceCache(_FunctionCache):  # type: ignore[misc]
 _open_cache: Any = _SourceCache
 
 
+def code_folder(sources: Path) -> Path | None:
+    """Where the code of the functions of a folder of sources lies; None where it is not kept."""
+    return _choose_folder(sources) if _sources_digest() is not None else None
+
+
 @cache
 def _choose_folder(beside: Path) -> Path | None:
     """The first folder that can be written, for the functions of a folder of sources."""
