@@ -11,8 +11,10 @@ An ordinary run generates the same examples each time, so that it says something
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PROJECT = Path(__file__).resolve().parents[1]
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 # Examples are slow when the machine is busy: that says nothing about the code under test.
@@ -78,6 +81,32 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
     if launcher is not None:
         launcher.close()
+
+
+@pytest.fixture(scope="session")
+def mosquitto_executable() -> str:
+    """The program of a real MQTT broker; it is installed where that is allowed."""
+    pytest.importorskip("paho.mqtt", reason="the extra connectors is not installed")
+    from tests.sources.mosquitto_broker import find_mosquitto
+
+    if (found := find_mosquitto()) is not None:
+        return found
+    install = subprocess.run([PROJECT / "scripts" / "apt-install", "mosquitto"], capture_output=True, text=True)
+    if (found := find_mosquitto()) is None:
+        pytest.skip(f"no MQTT broker; type: sudo apt-get install mosquitto. {install.stderr.strip()}")
+    return found
+
+
+@pytest.fixture(scope="session")
+def kafka_command() -> list[str]:
+    """The command that runs a class of Kafka, whose jars are fetched."""
+    from headwater.sources.jar_checksums import JarError
+    from tests.sources.kafka_broker import java_with_kafka
+
+    try:
+        return java_with_kafka()
+    except JarError as error:
+        pytest.skip(f"no Kafka broker: {error}")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 from itertools import product
 
 from headwater.engine.engine import Engine
-from headwater.running.compiling_beside import evaluation_code
+from headwater.running.compiling_process import evaluation_code
 from headwater.sources.files import memory
 from headwater.terms.durable_files import lock_file
 from headwater.terms.model import Element, Literal, NamedNode, Triple

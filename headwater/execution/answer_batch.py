@@ -132,7 +132,7 @@ class AnswerBatch(Sequence[Answer]):
         return found
 
     def without_queries(self, names: Collection[str]) -> AnswerBatch:
-        """The answers of all queries but these, in the same order."""
+        """The batch without the answers of the queries of some names; the other answers keep their order."""
         kept: list[AnswerPart] = []
         is_kept: list[npt.NDArray[np.bool_]] = []
         for part in self.parts:

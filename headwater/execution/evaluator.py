@@ -170,8 +170,8 @@ class Evaluator(ABC):
         """What follows the result of one of its queries; the evaluator itself where that follows all at once."""
         return self
 
-    def hold_to(self, limits: QueryLimits, interruption: Interruption | None) -> None:
-        """Hold its queries to their limits."""
+    def set_limits(self, limits: QueryLimits, interruption: Interruption | None) -> None:
+        """Set the limits of its queries, and what may interrupt their evaluation."""
         self.guard = QueryGuard(limits, self.names, interruption)
 
     def take_failures(self) -> dict[str, Exception]:
@@ -222,14 +222,14 @@ class Evaluator(ABC):
             elements = retained.get(key, [])
             waits = np.isin(sequence_numbers_of(elements), state.waiting.get(key, []))
             self.waiting[key] = select_elements(elements, waits)
-            released[key] = self._convert(split_at_time(select_elements(elements, ~waits), None)[0])
+            released[key] = self._prepare_elements(split_at_time(select_elements(elements, ~waits), None)[0])
         for window_index, key in enumerate(self.keys):
             self._refill(window_index, released[key])
         self._restore_memory(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
-    def _convert(self, elements: Elements) -> Any:
-        """Convert elements to the form that `_add` and `_refill` of this evaluator take."""
+    def _prepare_elements(self, elements: Elements) -> Any:
+        """Elements in the form that `_add` and `_refill` of this evaluator take: objects, or columns of ids."""
 
     @abstractmethod
     def _refill(self, window_index: int, elements: Any) -> None:
@@ -328,7 +328,7 @@ class Evaluator(ABC):
         for key, elements in self.waiting.items():
             passed, self.waiting[key] = split_at_time(elements, watermark)
             if len(passed):
-                released[key] = self._convert(passed)
+                released[key] = self._prepare_elements(passed)
         return released
 
     def _answer_once(self) -> AnswerBatch:

@@ -142,7 +142,7 @@ class QueryEvaluators:
                 # Whose fault it is shows when each is made alone.
                 continue
             for evaluator in found:
-                evaluator.hold_to(limits, self._interruption)
+                evaluator.set_limits(limits, self._interruption)
                 shared |= dict.fromkeys(evaluator.names, evaluator)
         return shared
 

@@ -145,7 +145,7 @@ class SuspendedEvaluator(Evaluator):
     def _do_nothing(self, *_: Any, **__: Any) -> NoReturn:
         raise AssertionError("a suspended query is not evaluated")
 
-    _convert = _refill = _add = _count_closings = _move = _emit = _views = _do_nothing
+    _prepare_elements = _refill = _add = _count_closings = _move = _emit = _views = _do_nothing
 
 
 class StateLimits:

@@ -141,7 +141,7 @@ class WindowLog:
         return oldest is not None and needed_from > oldest and needed_from - oldest >= segment.newest - needed_from
 
     def _cut(self, segment: LogSegment, needed_from: int) -> None:
-        """Leave out what is older than an instant, of a segment that is nowhere else and has younger elements."""
+        """Remove elements older than an instant from a segment that no store has taken, and that has younger ones."""
         if segment.elements is None or self._oldest[segment.number] >= needed_from:
             return
         times = times_of(segment.elements)
@@ -154,8 +154,8 @@ class WindowLog:
     def _note_removed(self, key: StreamKey, newest: int) -> None:
         self._removed_until[key] = max(self._removed_until.get(key, newest), newest)
 
-    def _cut_all(self) -> None:
-        """Cut what is nowhere else to what is needed."""
+    def _cut_untaken(self) -> None:
+        """Remove what no window can show any more from the segments that no store has taken yet."""
         for segment in self._added.values():
             needed_from = self._needed_from.get(segment.key)
             if needed_from is not None and segment.newest >= needed_from:
@@ -164,7 +164,7 @@ class WindowLog:
     @property
     def removed_until(self) -> dict[StreamKey, int]:
         """By stream, the highest time of what was removed: everything younger is in the log."""
-        self._cut_all()
+        self._cut_untaken()
         return self._removed_until
 
     @removed_until.setter
@@ -184,7 +184,7 @@ class WindowLog:
 
     def retained(self, key: StreamKey) -> Elements:
         """All elements of a stream that are still in the log."""
-        self._cut_all()
+        self._cut_untaken()
         return concat_elements(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
 
     @property
@@ -194,13 +194,13 @@ class WindowLog:
 
     def changes(self) -> LogChanges:
         """What is new since the last call."""
-        self._cut_all()
+        self._cut_untaken()
         changes = LogChanges(list(self._added.values()), self._removed)
         self._added, self._removed, self._oldest = {}, [], {}
         return changes
 
     def __iter__(self) -> Iterator[LogSegment]:
-        self._cut_all()
+        self._cut_untaken()
         return (segment for segments in self._segments.values() for segment in segments)
 
     def __len__(self) -> int:

@@ -173,13 +173,13 @@ class KernelEvaluator(Evaluator):
 
     def _advance_static_parts(self) -> Delta:
         """What static parts change in the result, while the windows stay as they are."""
-        self._windows.stay()
+        self._windows.begin_unchanged_tick()
         return self.root.advance()
 
     def _initial_delta(self) -> Delta:
         """The whole result at the last tick, from operators without any rows in them."""
         assert self.ticker.last_tick is not None
-        self._windows.show_all(self.ticker.last_tick)
+        self._windows.load_contents(self.ticker.last_tick)
         return self._advance_from_nothing()
 
     def _advance_from_nothing(self) -> Delta:
@@ -243,7 +243,8 @@ class KernelEvaluator(Evaluator):
             self._emitter.change_width(len(self.root.variables))
             self._apply(Delta(now, now[:0], is_reset=True))
 
-    def _convert(self, elements: Elements) -> ElementColumns:
+    def _prepare_elements(self, elements: Elements) -> ElementColumns:
+        """The elements as columns of ids, their texts in the vocabulary of the windows."""
         return self._windows.encode(elements, self._ids_in_use)
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
@@ -327,7 +328,7 @@ class KernelEvaluator(Evaluator):
             return super()._answer_ticks(ticks, watermark)
         due = list(ticks)
         answers = self.answers_so_far = AnswerBatch()
-        if not self._windows.is_worth_a_run(due):
+        if not self._windows.should_combine_ticks(due):
             for tick in due:
                 for answer in self._answers_at(tick, watermark):
                     answers.append(answer)

@@ -142,14 +142,14 @@ class MovingWindows:
             source.run = buffer.move_run(instants)
         self._clock.now = ticks[-1]
 
-    def stay(self) -> None:
+    def begin_unchanged_tick(self) -> None:
         """Begin a tick at which nothing enters or leaves a window."""
         self._clock.tick += 1
         for source in self._sources:
             source.clear()
 
-    def show_all(self, tick: int) -> None:
-        """Give all that the windows show to leaves whose operators are still empty."""
+    def load_contents(self, tick: int) -> None:
+        """Begin a tick at which the whole content of each window enters, for operators that are new and empty."""
         self._clock.tick += 1
         self._clock.now = tick
         for source, buffer in zip(self._sources, self.buffers, strict=True):
@@ -187,8 +187,8 @@ class MovingWindows:
         """How many times a count window closes at a tick, at least once."""
         return max(buffer.closings(tick) for buffer in self.buffers) if self.has_steps else 1
 
-    def is_worth_a_run(self, due: list[int]) -> bool:
-        """Whether the ticks that are due, and what comes with them, are so many that steps of several ticks pay."""
+    def should_combine_ticks(self, due: list[int]) -> bool:
+        """Whether to evaluate several of the due ticks in one step: there are many, or many triples come with them."""
         if len(due) >= _WORTH_A_RUN or not due:
             return bool(due)
         if sum([one.waiting_count for one in self.buffers]) < _WORTH_A_RUN_OF_TRIPLES:

@@ -169,7 +169,7 @@ class ReferenceEvaluator(Evaluator):
             memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
         self._last_result = memory
 
-    def _convert(self, elements: Elements) -> list[Element]:
+    def _prepare_elements(self, elements: Elements) -> list[Element]:
         return elements_of(elements)
 
     def _refill(self, window_index: int, elements: list[Element]) -> None:

@@ -62,7 +62,8 @@ class _PlannedBatch:
     end: Offset
     chunks: list[Future[list[Chunk]]]
 
-    def goes(self, begin: Offset, end: Offset) -> bool:
+    def lies_between(self, begin: Offset, end: Offset) -> bool:
+        """Whether it goes from one offset to another, whatever versions of the data these have."""
         return without_version((self.begin, self.end)) == without_version((begin, end))
 
 
@@ -79,7 +80,7 @@ class ReadAhead:
         self._thread_count = 0
         finalize(self, _end_readers, self._unread)
 
-    def end_behind(self, begin: Offset) -> Offset | None:
+    def planned_end_after(self, begin: Offset) -> Offset | None:
         """Where the batch ends that is read ahead and begins here; None where there is none."""
         if self._planned and without_version((self._planned[0].begin,)) == without_version((begin,)):
             return self._planned[0].end
@@ -96,20 +97,21 @@ class ReadAhead:
         """Begin to read from one offset to another; gives whether there is something."""
         if without_version((begin,)) == without_version((end,)):
             return False
-        self._read_in_threads(feed, begin, end, feed.read_tasks(begin, end, _TASK_BYTES))
+        self._submit_tasks(feed, begin, end, feed.read_tasks(begin, end, _TASK_BYTES))
         return True
 
     def take(self, feed: Feed, begin: Offset, end: Offset) -> Iterable[Chunk]:
         """The chunks from one offset to another: those that are read ahead, or else as they are read now."""
-        if not self._planned or not self._planned[0].goes(begin, end):
+        if not self._planned or not self._planned[0].lies_between(begin, end):
             self.forget()
             tasks = feed.read_tasks(begin, end, _TASK_BYTES)
             if sum(task.item_range is not None for task in tasks) < _READERS:
                 return (chunk for task in tasks for chunk in feed.read(task))
-            self._read_in_threads(feed, begin, end, tasks)
+            self._submit_tasks(feed, begin, end, tasks)
         return (chunk for future in self._planned.popleft().chunks for chunk in future.result())
 
-    def _read_in_threads(self, feed: Feed, begin: Offset, end: Offset, tasks: Sequence[ReadTask]) -> None:
+    def _submit_tasks(self, feed: Feed, begin: Offset, end: Offset, tasks: Sequence[ReadTask]) -> None:
+        """Give the read tasks of a batch to the threads, which are begun with the first one."""
         batch = _PlannedBatch(begin, end, [Future() for _ in tasks])
         self._planned.append(batch)
         for task, future in zip(tasks, batch.chunks, strict=True):

@@ -16,7 +16,7 @@ from headwater.execution.program_steps import TickPace
 from headwater.execution.static_data import Version, is_before
 from headwater.execution.tick_thinning import Clock
 from headwater.running.batch_reading import BatchSize, ReadAhead, without_version
-from headwater.running.compiling_beside import compile_beside
+from headwater.running.compiling_process import start_compiling_process
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.resting import Rest
@@ -68,7 +68,7 @@ def run_in_process(
     if (begun := changes.wait_for_queries(workload, stop)) is None:
         return
     workload = begun
-    compile_beside()
+    start_compiling_process()
     evaluation = Evaluation(workload.description.program(interruption))
     if skips_ticks and follow:
         evaluation.thin_ticks(clock)
@@ -115,7 +115,7 @@ def run_in_process(
             feed = _feed(workload, watch, drain)
         is_repeated = saved is not None and saved.planned is not None
         end = saved.planned if saved is not None else None
-        if end is None and (ahead := read_ahead.end_behind(offset)) is not None:
+        if end is None and (ahead := read_ahead.planned_end_after(offset)) is not None:
             end = replace(ahead, version=feed.newest_version())
         end = end or feed.next_offset(offset, size.limit)
         if changes.is_requested:

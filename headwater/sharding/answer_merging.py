@@ -19,7 +19,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.kernel.operators.presenter import Presenter
 from headwater.language.stream_clauses import StreamOperator
-from headwater.sharding.partial_groups import GroupMerger, partial_plan_of
+from headwater.sharding.partial_groups import GroupMerger, make_partial_plan
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.model import Row
@@ -56,7 +56,7 @@ def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQue
     Where the groups of a query are spread over shards, its rows are partial groups.
     """
     if query.plan.name in sharding.partial_groups:
-        return replace(query, plan=partial_plan_of(query.plan, has_whole_groups=bool(sharding.large)))
+        return replace(query, plan=make_partial_plan(query.plan, has_whole_groups=bool(sharding.large)))
     plan, presentation = query.plan, presentation_of(query)
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)

@@ -42,8 +42,8 @@ def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[AggregateSplit
     return outer, splits
 
 
-def partial_plan_of(plan: QueryPlan, *, has_whole_groups: bool = False) -> QueryPlan:
-    """The plan of a shard: a row for each group of which it has solutions, with the partial aggregates.
+def make_partial_plan(plan: QueryPlan, *, has_whole_groups: bool = False) -> QueryPlan:
+    """The plan that each shard evaluates: its groups, with partial aggregates (for AVG a sum and a count) to be merged.
 
     With `has_whole_groups` most groups are in one shard, and the row has the aggregates themselves, too.
     """
@@ -51,18 +51,18 @@ def partial_plan_of(plan: QueryPlan, *, has_whole_groups: bool = False) -> Query
     partial = tuple((one.variable, one.partial) for one in splits)
     if has_whole_groups:
         whole = [one for one in splits if one.partial != one.aggregate]
-        partial += tuple((_unused(plan, f"hw_whole_{one.variable.value}"), one.aggregate) for one in whole)
+        partial += tuple((_make_variable(plan, f"hw_whole_{one.variable.value}"), one.aggregate) for one in whole)
     root: Node = replace(outer.group, aggregates=partial)
     if not outer.group.keys:
-        solutions = _unused(plan, "hw_solutions")
+        solutions = _make_variable(plan, "hw_solutions")
         counted = replace(outer.group, aggregates=(*partial, (solutions, Aggregate("COUNT", None))))
         root = Filter(counted, Operation(">", (VariableReference(solutions), Constant(integer_literal(0)))))
     variables = tuple(variable for variable, _ in (*outer.group.keys, *partial))
     return replace(plan, kind=QueryKind.SELECT, root=Project(root, variables), variables=variables, template=())
 
 
-def _unused(plan: QueryPlan, name: str) -> Variable:
-    """A variable that the query does not have."""
+def _make_variable(plan: QueryPlan, name: str) -> Variable:
+    """A new variable, of a name that the query does not have."""
     while name in plan.text:
         name += "_"
     return Variable(name)
@@ -71,8 +71,8 @@ def _unused(plan: QueryPlan, name: str) -> Variable:
 class GroupMerger:
     """Merges the partial groups of the shards, applies SELECT and HAVING, and projects to `variables`.
 
-    With `has_whole_groups` the rows are those of such a `partial_plan_of`: a group that one shard alone has is taken as
-    it is.
+    With `has_whole_groups` the rows are those of such a `make_partial_plan`: a group that one shard alone has is taken
+    as it is.
     """
 
     def __init__(self, plan: QueryPlan, variables: Sequence[Variable], *, has_whole_groups: bool = False) -> None:

@@ -312,7 +312,7 @@ def _advance(
         if rest.is_whole or rest.size <= share or rest.end < offset.end:
             after = ItemOffset(offset.name, rest.end, is_at_end=not rest.is_whole, is_whole=rest.is_whole)
         else:
-            cut = source.find_cut(rest.item, offset.end + share, rest.end)
+            cut = source.find_batch_end(rest.item, offset.end + share, rest.end)
             after = ItemOffset(offset.name, cut, is_at_end=cut == rest.end)
         share -= rest.size
         item = rest.item

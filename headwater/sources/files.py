@@ -23,7 +23,7 @@ from headwater.sources.following.file_identity import files_beside, find_file
 from headwater.sources.item_ranges import (
     can_read_lines,
     elements_at,
-    find_cut,
+    find_batch_end,
     line_numbers,
     read_item_range,
     scan_item_range,
@@ -126,11 +126,11 @@ class FileSource:
                 end = start
         return 0
 
-    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+    def find_batch_end(self, item: SourceItem, wanted: int, end: int) -> int:
         path = item.path or self._path(item.name)
         try:
             with report_read_faults(path):
-                return find_cut(self._reader(item.name, path), wanted, end)
+                return find_batch_end(self._reader(item.name, path), wanted, end)
         except (OSError, ValueError):
             # Whoever reads the batch says what is wrong.
             return wanted
@@ -230,7 +230,7 @@ class MemorySource:
     def complete_size(self, item: SourceItem) -> int:
         return item.size
 
-    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+    def find_batch_end(self, item: SourceItem, wanted: int, end: int) -> int:
         return wanted
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:

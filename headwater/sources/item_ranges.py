@@ -3,9 +3,9 @@
 A timed N-Quads element can consist of several lines. Where a range ends inside a file, the element at the border is
 read by the range in which it begins. Where it ends because the file did, more lines of the last element may be
 appended later. The element is given out as it is, and later lines make an element of their own with the same time. A
-window holds the same triples either way. So a batch ends between two elements, or where the file does (`find_cut`): of
-an element that is still being written, a range that ends in its midst would read what is there, and the next range
-would leave the rest to it.
+window holds the same triples either way. So a batch ends between two elements, or where the file does
+(`find_batch_end`): of an element that is still being written, a range that ends in its midst would read what is there,
+and the next range would leave the rest to it.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def scan_item_range(
     )
 
 
-def find_cut(reader: ElementReader, wanted: int, end: int) -> int:
-    """Where a batch may end that shall end at the byte `wanted`, if there are complete lines up to `end`.
+def find_batch_end(reader: ElementReader, wanted: int, end: int) -> int:
+    """The byte at which a batch ends that is to end at `wanted`, in an item with complete lines up to `end`.
 
-    That is there, or behind it where the element ends that goes on there.
+    A batch does not end within an element, whose other lines may still be written: it goes on to the end of that.
     """
     if reader.format is not StreamFormat.TNQ or is_compressed(reader.path):
         return wanted

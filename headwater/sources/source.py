@@ -79,8 +79,8 @@ class Source(Protocol):
     def complete_size(self, item: SourceItem) -> int:
         """How many bytes of an item consist of complete lines; more may be written behind them."""
 
-    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
-        """Where a batch may end that shall end at `wanted`: there, or behind it where an element ends, up to `end`."""
+    def find_batch_end(self, item: SourceItem, wanted: int, end: int) -> int:
+        """The byte at which a batch ends that is to end at `wanted`: there, or where the element around it ends."""
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         """The elements that begin in a range, with their positions in the item."""

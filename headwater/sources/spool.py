@@ -210,8 +210,8 @@ class SpoolSource:
     def complete_size(self, item: SourceItem) -> int:
         return self._files.complete_size(item)
 
-    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
-        return self._files.find_cut(item, wanted, end)
+    def find_batch_end(self, item: SourceItem, wanted: int, end: int) -> int:
+        return self._files.find_batch_end(item, wanted, end)
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         for one in self._files.read(item_range):

@@ -16,7 +16,6 @@ from tests.chaos.campaign import PROJECT
 from tests.chaos.oracle import ChaosError, compare, evaluate_definition
 from tests.chaos.random_programs import RandomProgram, a_program
 from tests.chaos.spark_runs import run_on_spark
-from tests.sources.mosquitto_broker import find_mosquitto
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,28 +47,22 @@ def test_a_seed_on_spark(tmp_path: Path, spark: SparkSession) -> None:
     assert seen["on Spark, fault worker"] and seen["on Spark, answers"]
 
 
-def test_a_seed_over_mqtt(tmp_path: Path) -> None:
+def test_a_seed_over_mqtt(tmp_path: Path, mosquitto_executable: str) -> None:
     # The broker is killed, connections break, and a message comes twice.
-    if find_mosquitto() is None:
-        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
     seen = run_campaign(tmp_path, "mqtt", MQTT_SEED, 1)
     assert seen["over MQTT, runs"] == 1 and seen["over MQTT, fault kill of a broker"] == 1
     assert seen["over MQTT, messages"] and seen["over MQTT, answers"]
 
 
 @pytest.mark.slow
-def test_some_seeds_over_mqtt(tmp_path: Path) -> None:
-    if find_mosquitto() is None:
-        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
+def test_some_seeds_over_mqtt(tmp_path: Path, mosquitto_executable: str) -> None:
     seen = run_campaign(tmp_path, "mqtt", 1, 20)
     assert seen["over MQTT, runs"] == 20 and seen["over MQTT, fault kill of a broker"]
 
 
 @pytest.mark.slow
-def test_some_seeds_over_kafka(tmp_path: Path) -> None:
+def test_some_seeds_over_kafka(tmp_path: Path, kafka_command: list[str]) -> None:
     seen = run_campaign(tmp_path, "kafka", 100, 4)
-    if not seen:
-        pytest.skip("there is no Kafka broker or connector")
     assert seen["over Kafka, runs"] == 4 and seen["over Kafka, runs with answers in Kafka"]
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from headwater.engine import first_queries
 from headwater.engine.engine import Engine
-from headwater.running import compiling_beside
-from headwater.running.compiling_beside import BESIDE, compile_beside, has_evaluation_code
+from headwater.running import compiling_process
+from headwater.running.compiling_process import IN_COMPILING_PROCESS, has_evaluation_code, start_compiling_process
 from headwater.terms.durable_files import lock_file
 
 
@@ -26,40 +26,40 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict
         def __init__(self, command: list[str], **how: Any) -> None:
             found.append({"command": command, **how})
 
-    monkeypatch.setattr(compiling_beside, "evaluation_code", lambda: tmp_path)
+    monkeypatch.setattr(compiling_process, "evaluation_code", lambda: tmp_path)
     monkeypatch.setattr(first_queries, "evaluation_code", lambda: tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(subprocess, "Popen", Process)
     monkeypatch.setattr("atexit.register", lambda *_: None)
-    compile_beside.cache_clear()
+    start_compiling_process.cache_clear()
     yield found
-    compile_beside.cache_clear()
+    start_compiling_process.cache_clear()
 
 
 def test_one_process_compiles_beside(begun: list[dict[str, Any]]) -> None:
     assert not has_evaluation_code()
-    assert compile_beside() is compile_beside() is not None
+    assert start_compiling_process() is start_compiling_process() is not None
     (one,) = begun
-    assert one["env"][BESIDE] and one["stdin"] == one["stdout"] == one["stderr"] == subprocess.DEVNULL
+    assert one["env"][IN_COMPILING_PROCESS] and one["stdin"] == one["stdout"] == one["stderr"] == subprocess.DEVNULL
 
 
 def test_no_process_is_begun_where_it_helps_nobody(
     begun: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setenv(BESIDE, "1")
-        assert compile_beside() is None
-    compile_beside.cache_clear()
+        patch.setenv(IN_COMPILING_PROCESS, "1")
+        assert start_compiling_process() is None
+    start_compiling_process.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(os, "cpu_count", lambda: 1)
-        assert compile_beside() is None
-    compile_beside.cache_clear()
+        assert start_compiling_process() is None
+    start_compiling_process.cache_clear()
     for number in range(20):
         (tmp_path / f"{number}.nbc").touch()
-    assert compile_beside() is None
-    compile_beside.cache_clear()
-    monkeypatch.setattr(compiling_beside, "evaluation_code", lambda: None)
-    assert compile_beside() is None
+    assert start_compiling_process() is None
+    start_compiling_process.cache_clear()
+    monkeypatch.setattr(compiling_process, "evaluation_code", lambda: None)
+    assert start_compiling_process() is None
     assert not begun
 
 

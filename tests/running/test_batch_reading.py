@@ -113,7 +113,7 @@ def test_several_batches_are_read_ahead_and_come_as_they_were_planned(tmp_path: 
     times: list[int] = []
     while without_version((offset,)) != without_version((end,)):
         ahead.plan(feed, offset, 1000)
-        next_one = ahead.end_behind(offset)
+        next_one = ahead.planned_end_after(offset)
         assert next_one is not None
         times += times_of(list(ahead.take(feed, offset, next_one)))
         # What was planned before keeps its size.
@@ -121,7 +121,7 @@ def test_several_batches_are_read_ahead_and_come_as_they_were_planned(tmp_path: 
         offset, taken = next_one, taken + 1
     assert times == [1_000_000 * n for n in range(200)]
     assert taken > 3
-    assert ahead.end_behind(offset) is None
+    assert ahead.planned_end_after(offset) is None
 
 
 def test_a_large_batch_that_was_not_read_ahead_is_read_by_several_threads(

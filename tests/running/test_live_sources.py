@@ -243,7 +243,7 @@ class PushedSource:
     def complete_size(self, item: SourceItem) -> int:
         return item.size
 
-    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+    def find_batch_end(self, item: SourceItem, wanted: int, end: int) -> int:
         return wanted
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:

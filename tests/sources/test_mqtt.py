@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,9 +17,8 @@ import headwater as hw
 from headwater.sources.mqtt import MqttBroker, MqttReceiver
 from headwater.sources.payloads import Decoder
 from headwater.sources.spool import Spool
-from tests.sources.mosquitto_broker import Mosquitto, find_mosquitto, subscribe
+from tests.sources.mosquitto_broker import Mosquitto, subscribe
 
-PROJECT = Path(__file__).resolve().parents[2]
 QUERY = """
 PREFIX : <http://ex/>
 REGISTER QUERY values AS
@@ -35,15 +32,10 @@ TEMPLATE = """
 
 
 @pytest.fixture
-def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    if find_mosquitto() is None and os.environ.get("CI") == "true":
-        subprocess.run([str(PROJECT / "scripts" / "apt-install"), "mosquitto"], timeout=300)
-    executable = find_mosquitto()
-    if executable is None:
-        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
+def mosquitto(tmp_path: Path, mosquitto_executable: str) -> Iterator[Mosquitto]:
     folder = tmp_path / "mosquitto"
     folder.mkdir()
-    broker = Mosquitto(executable, folder)
+    broker = Mosquitto(mosquitto_executable, folder)
     broker.start()
     yield broker
     broker.stop()

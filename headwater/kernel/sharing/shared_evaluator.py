@@ -114,11 +114,11 @@ class SharedEvaluator(Evaluator):
     def own_ids(self, owners: IdOwners) -> None:
         self._common.vocabulary.own_ids(owners)
 
-    def hold_to(self, limits: QueryLimits, interruption: Interruption | None) -> None:
-        super().hold_to(limits, interruption)
+    def set_limits(self, limits: QueryLimits, interruption: Interruption | None) -> None:
+        super().set_limits(limits, interruption)
         self._shared.clock.guard = self.guard
         for member in self._members.values():
-            member.hold_to(limits, interruption)
+            member.set_limits(limits, interruption)
 
     def remove(self, name: str) -> None:
         del self._members[name]
@@ -134,7 +134,7 @@ class SharedEvaluator(Evaluator):
         common = max(0.0, seconds - sum(own.values())) / len(self._members)
         return {name: own.get(name, 0.0) + common for name in self._members}
 
-    def _each(self, work: Callable[[QueryMember], None]) -> None:
+    def _do_for_each_query(self, work: Callable[[QueryMember], None]) -> None:
         """Do something for each query, under its own guard; one that fails is left out from then on."""
         for name, member in self._members.items():
             if name in self._failures:
@@ -149,7 +149,7 @@ class SharedEvaluator(Evaluator):
                 self._failures[name] = error
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - begin
 
-    def _convert(self, elements: Elements) -> ElementColumns:
+    def _prepare_elements(self, elements: Elements) -> ElementColumns:
         return self._common.windows.encode(elements, self._ids_in_use)
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
@@ -176,14 +176,14 @@ class SharedEvaluator(Evaluator):
         if self._needs_compiling:
             self._recompile()
             if self.ticker.last_tick is not None:
-                self._common.windows.show_all(self.ticker.last_tick)
-                self._each(QueryMember.fill_operators)
+                self._common.windows.load_contents(self.ticker.last_tick)
+                self._do_for_each_query(QueryMember.fill_operators)
 
     def _recompile(self) -> None:
         """Make the operators of all queries anew, without any rows in them."""
         self._needs_compiling = False
         self._shared = self._make_parts()
-        self._each(partial(QueryMember.use_parts, shared=self._shared, matches_stars=self._matches_stars))
+        self._do_for_each_query(partial(QueryMember.use_parts, shared=self._shared, matches_stars=self._matches_stars))
         self._common.vocabulary.pin_terms()
         self._count_readers()
 
@@ -198,7 +198,7 @@ class SharedEvaluator(Evaluator):
         answers = self.answers_so_far = AnswerBatch()
         for member in self._members.values():
             member.data_version = self.data_version
-        takes_runs, place = windows.is_worth_a_run(due), 0
+        takes_runs, place = windows.should_combine_ticks(due), 0
         while place < len(due):
             size = self._run_size(due, place) if takes_runs and windows.has_moved and not self._unanswered else 0
             if size and not windows.has_large_ticks(due[place : place + size]):
@@ -217,7 +217,7 @@ class SharedEvaluator(Evaluator):
         """Add the answers at some ticks, which are taken in one step."""
         self.guard.begin_tick()
         self._common.windows.move_run(ticks, np.array(ticks, dtype=np.int64))
-        self._each(lambda member: self.answers_so_far.append(member.answer_run(ticks, watermark)))
+        self._do_for_each_query(lambda member: self.answers_so_far.append(member.answer_run(ticks, watermark)))
 
     def _answer_tick(self, tick: int, watermark: int | None) -> None:
         """Add the answers at one tick."""
@@ -228,7 +228,7 @@ class SharedEvaluator(Evaluator):
             for one in member.answer_tick(tick, watermark):
                 self.answers_so_far.append(one)
 
-        self._each(answer)
+        self._do_for_each_query(answer)
 
     def _run_size(self, due: list[int], place: int) -> int:
         """How many ticks are taken in one step from some place on."""
@@ -277,7 +277,7 @@ class SharedEvaluator(Evaluator):
     def check_state(self, size: Size) -> None:
         if (size.bytes or 0) > self.guard.limits.state_bytes:
             held = self.bytes_by_query()
-            self._each(lambda member: member.guard.check_state(held[member.plan.name]))
+            self._do_for_each_query(lambda member: member.guard.check_state(held[member.plan.name]))
 
     def state(self) -> EvaluatorState:
         return replace(super().state(), unanswered=self._unanswered)
@@ -285,8 +285,8 @@ class SharedEvaluator(Evaluator):
     def _restore_memory(self, memory: Any) -> None:
         self._unanswered = new = self.new_queries
         if self.ticker.last_tick is not None:
-            self._common.windows.show_all(self.ticker.last_tick)
-            self._each(lambda member: member.derive_result(is_answered=member.plan.name not in new))
+            self._common.windows.load_contents(self.ticker.last_tick)
+            self._do_for_each_query(lambda member: member.derive_result(is_answered=member.plan.name not in new))
 
     def _count_closings(self, tick: int) -> int:
         return self._common.windows.count_closings(tick)

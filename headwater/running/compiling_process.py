@@ -19,7 +19,7 @@ from pathlib import Path
 import headwater.kernel.columns
 from headwater.terms.compiled_code import code_folder
 
-BESIDE = "HEADWATER_COMPILES_BESIDE"
+IN_COMPILING_PROCESS = "HEADWATER_COMPILING_PROCESS"
 """Set in the environment of the second process."""
 _COMMAND = "from headwater.engine.first_queries import main; main()"
 _STOP_SECONDS = 5.0
@@ -27,14 +27,14 @@ _FEW = 8
 
 
 @cache
-def compile_beside() -> subprocess.Popen[bytes] | None:
-    """Begin the second process, at most once in the life of this one; None where there is no need for it."""
-    if BESIDE in os.environ or (os.cpu_count() or 1) < 2 or has_evaluation_code():
+def start_compiling_process() -> subprocess.Popen[bytes] | None:
+    """Begin the second process, at most once in the life of this one; None where it would not help."""
+    if IN_COMPILING_PROCESS in os.environ or (os.cpu_count() or 1) < 2 or has_evaluation_code():
         return None
     with suppress(OSError):
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND],
-            env={**os.environ, BESIDE: "1"},
+            env={**os.environ, IN_COMPILING_PROCESS: "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
