@@ -1,9 +1,8 @@
-"""At the first use a second process compiles what evaluation needs, while the first one compiles what reading needs.
+"""At the first use a second process compiles the kernel, while the run's own process compiles what reading needs.
 
 numba compiles one function at a time in a process. The code is kept in files, so what one process has compiled the
-other finds. A run in process that finds nothing compiled begins such a process, which evaluates a few small queries
-(`headwater.engine.first_queries`) and ends. It is ended with the run's process, and does nothing where another one
-is at work.
+other finds. A run in process that finds nothing compiled begins `headwater.kernel.precompile`, which ends by itself,
+or with the run's process.
 """
 
 from __future__ import annotations
@@ -14,14 +13,9 @@ import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
-import headwater.kernel.columns
-from headwater.terms.compiled_code import code_folder
+from headwater.kernel.precompile import KERNEL_ONLY, kernel_code
 
-IN_COMPILING_PROCESS = "HEADWATER_COMPILING_PROCESS"
-"""Set in the environment of the second process."""
-_COMMAND = "from headwater.engine.first_queries import main; main()"
 _STOP_SECONDS = 5.0
 _FEW = 8
 
@@ -29,12 +23,11 @@ _FEW = 8
 @cache
 def start_compiling_process() -> subprocess.Popen[bytes] | None:
     """Begin the second process, at most once in the life of this one; None where it would not help."""
-    if IN_COMPILING_PROCESS in os.environ or (os.cpu_count() or 1) < 2 or has_evaluation_code():
+    if (os.cpu_count() or 1) < 2 or has_kernel_code():
         return None
     with suppress(OSError):
         process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND],
-            env={**os.environ, IN_COMPILING_PROCESS: "1"},
+            [sys.executable, "-m", "headwater.kernel.precompile", KERNEL_ONLY],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -45,14 +38,9 @@ def start_compiling_process() -> subprocess.Popen[bytes] | None:
     return None
 
 
-def evaluation_code() -> Path | None:
-    """The folder of compiled code of the windows; None where code is not kept."""
-    return code_folder(Path(str(headwater.kernel.columns.__file__)).parent)
-
-
-def has_evaluation_code() -> bool:
-    """Whether much of it was compiled before, or nothing is kept. Planning a query compiles a few functions."""
-    folder = evaluation_code()
+def has_kernel_code() -> bool:
+    """Whether much of the kernel was compiled before, or nothing is kept. Planning a query compiles a few functions."""
+    folder = kernel_code()
     return folder is None or sum(1 for _ in folder.glob("*.nbc")) > _FEW
 
 
