@@ -80,14 +80,13 @@ class QueryWarnings:
                 sample = sample_stream(source, _SAMPLED_ROWS)
                 if sample is not None and sample.first_time is not None and is_in_seconds(sample.first_time):
                     self.tell("", [seconds_text(f"the stream {iri_to_name(stream)}", sample.first_time)])
-        for query in workload.description.queries:
-            if query.settings.t0 is None:
-                continue
-            samples = {
-                name_to_iri(stream): sample
-                for stream, source in workload.sources.items()
-                if (sample := sample_stream(source, _SAMPLED_ROWS)) is not None
-            }
+        begun = [query for query in workload.description.queries if query.settings.t0 is not None]
+        samples = {
+            name_to_iri(stream): sample
+            for stream, source in workload.sources.items()
+            if begun and (sample := sample_stream(source, _SAMPLED_ROWS)) is not None
+        }
+        for query in begun:
             subject = LintSubject(query.plan, query.settings, ObservedData(samples=samples))
             self.tell(query.plan.name, find_early_starts(subject))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headwater.terms.ids.distinct_ids import DistinctIds
+from headwater.terms.ids.gathered_texts import gather_texts
 from headwater.terms.ids.term_texts import Ints, TermTexts
 
 if TYPE_CHECKING:
@@ -25,14 +26,16 @@ def ids_to_texts(ids: Ints, texts: TermTexts, text_of: Callable[[int], str | Non
 
     distinct = DistinctIds(ids)
     iris, starts, ends = _find_iris(distinct.ids, texts)
-    arrays = [_copy_texts(texts.blob, starts, ends)]
+    if len(iris) == len(distinct.ids):
+        return _copy_texts(texts.blob, starts, ends, distinct.places)
+    is_other = np.ones(len(distinct.ids), np.bool_)
+    is_other[iris] = False
+    others = np.flatnonzero(is_other)
     order = np.empty(len(distinct.ids), np.int64)
     order[iris] = np.arange(len(iris))
-    others = np.setdiff1d(np.arange(len(distinct.ids)), iris, assume_unique=True)
-    if len(others):
-        order[others] = np.arange(len(iris), len(distinct.ids))
-        arrays.append(pa.array([text_of(term_id) for term_id in distinct.ids[others].tolist()], pa.string()))
-    return pa.concat_arrays(arrays).take(pa.array(order[distinct.places]))
+    order[others] = np.arange(len(iris), len(distinct.ids))
+    made = pa.array([text_of(term_id) for term_id in distinct.ids[others].tolist()], pa.string())
+    return pa.concat_arrays([_copy_texts(texts.blob, starts, ends), made]).take(pa.array(order[distinct.places]))
 
 
 def _find_iris(ids: Ints, texts: TermTexts) -> tuple[Ints, Ints, Ints]:
@@ -53,11 +56,17 @@ def _find_iris(ids: Ints, texts: TermTexts) -> tuple[Ints, Ints, Ints]:
     return iris, starts[iris] + 1, ends[iris] - 1
 
 
-def _copy_texts(blob: npt.NDArray[np.uint8], starts: Ints, ends: Ints) -> pa.Array:
+def _copy_texts(
+    blob: npt.NDArray[np.uint8], starts: Ints, ends: Ints, places: npt.NDArray[np.integer] | None = None
+) -> pa.Array:
+    """The texts between starts and ends; with `places`, those of these numbers, if they are not too long together."""
     import pyarrow as pa
 
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(ends - starts, out=offsets[1:])
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts)
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(blob[places])]
+    if places is not None:
+        total = int((ends - starts)[places].sum())
+        if total > _MOST_BYTES:
+            return _copy_texts(blob, starts, ends).take(pa.array(places))
+        starts, ends = starts[places], ends[places]
+    offsets, copied = gather_texts(blob, starts, ends)
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(copied)]
     return pa.Array.from_buffers(pa.string(), len(starts), buffers)

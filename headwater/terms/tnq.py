@@ -36,6 +36,8 @@ from headwater.terms.text_lines import (
 from headwater.terms.timestamps import parse_time
 
 _BLOCK_LINES = 4096
+_FIRST_LINES = 16
+"""Blocks begin small and grow: who only looks at the first elements has few lines parsed."""
 _LOOKAHEAD_LINES = 64
 _CACHED_TIMES = 1 << 16
 
@@ -84,8 +86,7 @@ def find_key_before(path: Path, offset: int) -> ElementKey | None:
 
 def find_next_element(lines: Lines, first_position: int, key: ElementKey) -> int | None:
     """The position of the first good line that does not belong to the element of a key, which is open before."""
-    numbered = offset_lines(lines, first_position)
-    blocks = iter(lambda: list(islice(numbered, _LOOKAHEAD_LINES)), [])
+    blocks = _growing_blocks(offset_lines(lines, first_position), _LOOKAHEAD_LINES)
     for statement in _read_statements(blocks, "", LineNumbers(1)):
         if isinstance(statement, _Statement) and (statement.time, statement.quad.graph_name) != key:
             return statement.position
@@ -98,12 +99,19 @@ def _is_meaningless(line: bytes) -> bool:
 
 def _blocks(lines: Iterator[OffsetLine], end: int | None) -> Iterator[list[OffsetLine]]:
     """Blocks to parse together; behind the end of a range small ones, because little of them is needed."""
-    while block := list(islice(lines, _BLOCK_LINES)):
+    for block in _growing_blocks(lines, _BLOCK_LINES):
         yield block
         if end is not None and block[-1][0] >= end:
             break
-    while block := list(islice(lines, _LOOKAHEAD_LINES)):
+    yield from _growing_blocks(lines, _LOOKAHEAD_LINES)
+
+
+def _growing_blocks(lines: Iterator[OffsetLine], most: int) -> Iterator[list[OffsetLine]]:
+    """Lines in blocks, each twice as long as the one before, up to so many lines."""
+    size = _FIRST_LINES
+    while block := list(islice(lines, size)):
         yield block
+        size = min(2 * size, most)
 
 
 def _read_statements(

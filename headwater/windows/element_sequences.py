@@ -75,8 +75,17 @@ def sort_by_position(elements: Elements) -> Elements:
     """The elements in arrival order: by their positions in the source."""
     if not isinstance(elements, ElementColumns):
         return sorted(elements, key=lambda element: element.position)
+    if _is_of_one_item(elements.positions):
+        return elements
     columns = [elements.positions[:, i] for i in reversed(range(elements.positions.shape[1]))]
     return elements.select(np.lexsort(columns)) if columns else elements
+
+
+def _is_of_one_item(positions: Ints) -> bool:
+    """Whether positions ascend in their last place and are otherwise the same, as where one item was read."""
+    if not len(positions) or not bool((positions[1:, -1:] > positions[:-1, -1:]).all()):
+        return False
+    return bool((positions[:, :-1] == positions[0, :-1]).all())
 
 
 def number_elements(elements: Elements, first: int) -> Elements:

@@ -18,6 +18,7 @@ from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.gathered_texts import gather_texts
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_texts import TermKinds, TermTexts, kinds_of_beginnings, term_of_text
 
@@ -94,16 +95,6 @@ def _mark(slots, ids, term_ids, marks):  # type: ignore[no-untyped-def]
         place = slots[_find_slot(slots, ids, term_ids[i])]
         if place:
             marks[place - 1] = True
-
-
-@compiled
-def _gather(starts, blob, places, offsets, texts):  # type: ignore[no-untyped-def]
-    for i in range(places.shape[0]):
-        start = starts[places[i]]
-        length = starts[places[i] + 1] - start
-        offsets[i + 1] = offsets[i] + length
-        for k in range(length):
-            texts[offsets[i] + k] = blob[start + k]
 
 
 def _new_slots(size: int) -> Links:
@@ -187,10 +178,7 @@ class TextTable:
 
     def texts_at(self, places: Ints) -> TermTexts:
         """The ids and texts at some places."""
-        offsets = np.zeros(places.shape[0] + 1, dtype=np.int64)
-        blob = np.empty(int((self._starts[places + 1] - self._starts[places]).sum()), dtype=np.uint8)
-        _gather(self._starts, self._blob, places, offsets, blob)
-        return TermTexts(self._ids[places], offsets, blob)
+        return TermTexts(self._ids[places], *gather_texts(self._blob, self._starts[places], self._starts[places + 1]))
 
     def kinds_at(self, places: Ints) -> TermKinds:
         """The kinds of the terms at some places."""

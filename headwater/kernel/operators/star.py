@@ -23,6 +23,99 @@ from headwater.terms.compiled_code import compiled
 StarPattern = tuple[int, int | None]
 """Predicate and object of a pattern; None where the object is a variable."""
 
+_MOST_BITS = 63
+"""So many patterns are found in the bits of a number."""
+
+
+@compiled
+def _find_runs(triples, ends, predicates, objects, is_open, lows, highs):  # type: ignore[no-untyped-def]
+    """Find the runs that may have solutions or copies of triples: where they begin and end.
+
+    Most runs lack a pattern, which takes a fraction of the time to find out that a look at each match takes. Gives how
+    many runs there are, and the length of the longest.
+    """
+    count = predicates.shape[0]
+    runs, longest = 0, 0
+    low = 0
+    while low < triples.shape[0]:
+        subject, high = triples[low, 0], low
+        found, matches = np.int64(0), 0
+        is_behind = False
+        while not is_behind:
+            predicate, value = triples[high, 1], triples[high, 2]
+            for k in range(count):
+                is_match = (predicates[k] == predicate) & (is_open[k] | (objects[k] == value))
+                found |= np.int64(is_match) << k
+                matches += is_match
+            high += 1
+            is_behind = high == triples.shape[0] or triples[high, 0] != subject
+            is_behind |= ends.shape[0] > 0 and ends[high - 1]
+        different = 0
+        for k in range(count):
+            different += (found >> k) & 1
+        if different == count or matches > different or count > _MOST_BITS:
+            lows[runs], highs[runs] = low, high
+            runs += 1
+            longest = max(longest, high - low)
+        low = high
+    return runs, longest
+
+
+@compiled
+def _write_solutions(
+    triples, lows, highs, run, patterns, as_set, signs, collapsed, values, sizes, choice, copies, rows, n
+):  # type: ignore[no-untyped-def]
+    """Write the solutions of runs, from one of them on, behind `n` rows; ends before a run for which there is no room.
+
+    Gives the run where it ends, the number of rows, and the number of solutions of that run. Room is made outside:
+    compiled code that makes arrays counts references to all it has, again and again.
+    """
+    predicates, objects, is_open = patterns
+    count = predicates.shape[0]
+    width = rows.shape[1] - 1
+    solutions = 0
+    while run < lows.shape[0]:
+        for k in range(count):
+            sizes[k] = choice[k] = copies[k] = 0
+        for row in range(lows[run], highs[run]):
+            predicate, value = triples[row, 1], triples[row, 2]
+            for k in range(count):
+                if predicates[k] == predicate and (is_open[k] or objects[k] == value):
+                    is_known = False
+                    if as_set:
+                        for i in range(sizes[k]):
+                            is_known |= values[k, i] == value
+                    if not is_known:
+                        values[k, sizes[k]] = value
+                        sizes[k] += 1
+                    elif signs.shape[0] == 0 or signs[row] > 0:
+                        copies[k] += 1
+        solutions = 1
+        for k in range(count):
+            solutions *= sizes[k]
+        if n + solutions > rows.shape[0]:
+            break
+        for k in range(count):
+            collapsed[k] += copies[k]
+        for _ in range(solutions):
+            rows[n, 0] = triples[lows[run], 0]
+            column = 1
+            for k in range(count):
+                if is_open[k]:
+                    rows[n, column] = values[k, choice[k]]
+                    column += 1
+            rows[n, width] = lows[run]
+            n += 1
+            k = 0
+            while k < count:
+                choice[k] += 1
+                if choice[k] < sizes[k]:
+                    break
+                choice[k] = 0
+                k += 1
+        run += 1
+    return run, n, solutions
+
 
 @compiled
 def _match_runs(triples, ends, predicates, objects, is_open, as_set, signs, collapsed):  # type: ignore[no-untyped-def]
@@ -35,59 +128,22 @@ def _match_runs(triples, ends, predicates, objects, is_open, as_set, signs, coll
     width = 1
     for k in range(count):
         width += is_open[k]
-    rows = np.empty((max(16, triples.shape[0] // count), width + 1), np.int64)
-    values = np.empty((count, 16), np.int64)
-    sizes = np.zeros(count, np.int64)
-    choice = np.zeros(count, np.int64)
-    n, low = 0, 0
-    while low < triples.shape[0]:
-        subject, high = triples[low, 0], low
-        sizes[:] = 0
-        is_behind = False
-        while not is_behind:
-            predicate, value = triples[high, 1], triples[high, 2]
-            for k in range(count):
-                if predicates[k] == predicate and (is_open[k] or objects[k] == value):
-                    is_known = False
-                    if as_set:
-                        for i in range(sizes[k]):
-                            is_known |= values[k, i] == value
-                    if not is_known:
-                        if sizes[k] == values.shape[1]:
-                            more = np.empty((count, 2 * values.shape[1]), np.int64)
-                            more[:, : values.shape[1]] = values
-                            values = more
-                        values[k, sizes[k]] = value
-                        sizes[k] += 1
-                    elif signs.shape[0] == 0 or signs[high] > 0:
-                        collapsed[k] += 1
-            high += 1
-            is_behind = high == triples.shape[0] or triples[high, 0] != subject
-            is_behind |= ends.shape[0] > 0 and ends[high - 1]
-        solutions = 1
-        for k in range(count):
-            solutions *= sizes[k]
-        choice[:] = 0
-        for _ in range(solutions):
-            if n == rows.shape[0]:
-                rows = enlarge_rows(rows, n)
-            rows[n, 0] = subject
-            column = 1
-            for k in range(count):
-                if is_open[k]:
-                    rows[n, column] = values[k, choice[k]]
-                    column += 1
-            rows[n, width] = low
-            n += 1
-            k = 0
-            while k < count:
-                choice[k] += 1
-                if choice[k] < sizes[k]:
-                    break
-                choice[k] = 0
-                k += 1
-        low = high
-    return rows[:n]
+    lows, highs = np.empty(triples.shape[0], np.int64), np.empty(triples.shape[0], np.int64)
+    runs, longest = _find_runs(triples, ends, predicates, objects, is_open, lows, highs)
+    lows, highs = lows[:runs], highs[:runs]
+    values = np.empty((count, longest), np.int64)
+    sizes, choice, copies = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    rows = np.empty((max(16, runs), width + 1), np.int64)
+    patterns = (predicates, objects, is_open)
+    run, n, solutions = 0, 0, 0
+    while True:
+        run, n, solutions = _write_solutions(
+            triples, lows, highs, run, patterns, as_set, signs, collapsed, values, sizes, choice, copies, rows, n
+        )
+        if run == runs:
+            return rows[:n]
+        while n + solutions > rows.shape[0]:
+            rows = enlarge_rows(rows, n)
 
 
 class StarOperator(Operator):

@@ -97,6 +97,7 @@ def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is
     """
     slots, ids, table_checks, newest = table
     width = term_ids.shape[1]
+    places = np.empty(width, np.int64)
     last_id = np.int64(-1)
     last_place = np.int64(0)
     replaced = 0
@@ -112,9 +113,9 @@ def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is
                 term_id = term_ids[row, column]
                 if term_id < 0:
                     continue
-                check = checks[row, column]
                 place = last_place if term_id == last_id else np.int64(slots[_slot_of(slots, ids, term_id)]) - 1
-                if place >= 0 and table_checks[place] != check and newest[place] >= oldest:
+                places[column] = place
+                if place >= 0 and table_checks[place] != checks[row, column] and newest[place] >= oldest:
                     refused = True
                     break
             is_refused[row] = refused
@@ -124,16 +125,19 @@ def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is
                 term_id = term_ids[row, column]
                 if term_id < 0:
                     continue
-                slot = _slot_of(slots, ids, term_id)
-                place = np.int64(slots[slot]) - 1
+                place = places[column]
                 if place < 0:
-                    place = size
-                    ids[place] = term_id
-                    table_checks[place] = checks[row, column]
-                    newest[place] = time
-                    size += 1
-                    slots[slot] = size
-                elif table_checks[place] != checks[row, column]:
+                    # Another term of this very row may have entered it meanwhile.
+                    slot = _slot_of(slots, ids, term_id)
+                    place = np.int64(slots[slot]) - 1
+                    if place < 0:
+                        place = size
+                        ids[place] = term_id
+                        table_checks[place] = checks[row, column]
+                        newest[place] = time
+                        size += 1
+                        slots[slot] = size
+                if table_checks[place] != checks[row, column]:
                     if newest[place] >= oldest:
                         # Two terms of this very row have one id.
                         is_refused[row] = True

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyoxigraph import RdfFormat
 
 from headwater.terms.checking.checked_parsing import parse_quads
+from headwater.terms.ids.gathered_texts import gather_texts
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
@@ -138,12 +139,7 @@ def select_texts(texts: TermTexts, is_wanted: npt.NDArray[np.bool_]) -> TermText
     if is_wanted.all():
         return texts
     places = np.flatnonzero(is_wanted)
-    starts, lengths = texts.offsets[places], np.diff(texts.offsets)[places]
-    offsets = np.zeros(places.shape[0] + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    # For each byte of the result, its place in the blob.
-    bytes_ = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-    return TermTexts(texts.ids[places], offsets, texts.blob[bytes_])
+    return TermTexts(texts.ids[places], *gather_texts(texts.blob, texts.offsets[places], texts.offsets[places + 1]))
 
 
 def concat_texts(parts: Sequence[TermTexts]) -> TermTexts:
