@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from headwater.errors import HeadwaterError
@@ -52,12 +53,13 @@ class ItemRange:
     is_gone: bool = False
 
     def split(self, size: int) -> Iterator[ItemRange]:
-        """The same bytes in ranges of at most `size`, unless the item must be read as a whole."""
-        if self.is_whole or self.end - self.start <= size:
-            yield self
-            return
-        for start in range(self.start, self.end, size):
-            end = min(start + size, self.end)
+        """The same bytes in equal ranges of about `size`, unless the item must be read as a whole.
+
+        A batch that goes on to the end of an element is a little longer than it was to be: that needs no more ranges.
+        """
+        count = 1 if self.is_whole else max(1, round((self.end - self.start) / size))
+        bounds = [self.start + (self.end - self.start) * place // count for place in range(count + 1)]
+        for start, end in pairwise(bounds):
             yield replace(self, start=start, end=end, is_after_end=self.is_after_end and start == self.start)
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 import numba as nb
-from numba.core import caching, config, event, serialize
+from numba.core import caching, config, event, serialize, types
 from numba.core.dispatcher import Dispatcher
 from numba.extending import is_jitted
 
@@ -64,14 +64,22 @@ def compiled(*, inline: Literal["always"]) -> Callable[[_Function], Dispatcher[_
 def compiled(*, nogil: Literal[True]) -> Callable[[_Function], Dispatcher[_Function]]: ...
 
 
-def compiled(function: Any = None, /, **options: Any) -> Any:
+@overload
+def compiled(*, makes_arrays: Literal[True]) -> Callable[[_Function], Dispatcher[_Function]]: ...
+
+
+def compiled(function: Any = None, /, *, makes_arrays: bool = False, **options: Any) -> Any:
     """Have numba compile a function when it is first called, or load it from the cache.
 
     `inline="always"` has numba put the function's code into its callers. With `nogil` other threads run meanwhile.
+
+    numba counts references to the arrays that a function has, again and again in its loops, which can take most of its
+    time. It need not where all arrays are the caller's. A function that makes or gives arrays, or calls one that does,
+    must say so (`makes_arrays`), and had better leave its loops to others that do not.
     """
     if function is None:
-        return lambda decorated: compiled(decorated, **options)
-    dispatcher: Any = nb.njit(**options)(function)
+        return lambda decorated: compiled(decorated, makes_arrays=makes_arrays, **options)
+    dispatcher: Any = nb.njit(_nrt=makes_arrays, **options)(function)
     COMPILATIONS.functions += "inline" not in options
     can_compile = is_jitted(dispatcher)  # not with NUMBA_DISABLE_JIT: then it is the function itself
     if can_compile:
@@ -88,7 +96,8 @@ class _CacheOnFirstUse(caching.NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         function = self._dispatcher.py_func
         is_kept = _Locator.from_function(function, getfile(function)) is not None
-        self._dispatcher._cache = _open_cache(function) if is_kept else caching.NullCache()
+        makes_arrays = self._dispatcher.targetoptions["_nrt"]
+        self._dispatcher._cache = _open_cache(function, makes_arrays) if is_kept else caching.NullCache()
         return self._dispatcher._cache.load_overload(sig, target_context)
 
 
@@ -257,8 +266,9 @@ class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
     _is_counted = False
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, makes_arrays: bool) -> None:
         super().__init__(function)
+        self.makes_arrays = makes_arrays
         # Not numba's own files, which processes that write at the same time mix up.
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = CompiledFiles(Path(self._cache_path), self._impl.filename_base, stamp)
@@ -269,11 +279,26 @@ class _SourceCache(_FunctionCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        if not self.makes_arrays:
+            _refuse_uncounted_arrays(data)
         COMPILATIONS.done += 1
         COMPILATIONS.compiled += not self._is_counted
         self._is_counted = True
         super().save_overload(sig, data)
         COMPILATIONS.tell(self.cache_path)
+
+
+def _refuse_uncounted_arrays(compilation: Any) -> None:
+    """Refuse a function that gives arrays or gets some from another one, and does not count references to them."""
+    kinds, calls = compilation.type_annotation.typemap, compilation.type_annotation.calltypes.items()
+    given = [compilation.signature.return_type]
+    for expression, signature in calls:
+        function = kinds.get(expression.func.name) if getattr(expression, "op", "") == "call" else None
+        if isinstance(function, types.Dispatcher):
+            given.append(signature.return_type)
+    if any(isinstance(part, types.Array) for one in given for part in (one, *getattr(one, "types", ()))):
+        name = compilation.type_annotation.func_id.func_qualname
+        raise TypeError(f"{name} gives arrays, or gets some from another function: use @compiled(makes_arrays=True)")
 
 
 _open_cache: Any = _SourceCache

@@ -20,7 +20,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.terms.compiled_code import compiled
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _find_last_changes(groups, ticks, group_count):  # type: ignore[no-untyped-def]
     """Which rows are the last of their group at their tick."""
     seen = np.full(group_count, -1, np.int64)
@@ -31,7 +31,7 @@ def _find_last_changes(groups, ticks, group_count):  # type: ignore[no-untyped-d
     return is_last
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _find_previous(groups, group_count):  # type: ignore[no-untyped-def]
     """For each change the one before of the same group, -1 for the first; and which are the last of their group."""
     last = np.full(group_count, -1, np.int64)

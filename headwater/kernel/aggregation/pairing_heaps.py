@@ -85,7 +85,7 @@ def insert_nodes(keys, child, sibling, first_equal, roots, groups, nodes):  # ty
             roots[group] = _meld(keys, child, sibling, first_equal, roots[group], node)
 
 
-@compiled
+@compiled(makes_arrays=True)
 def find_equal_nodes(sibling, first_equal, counts, root):  # type: ignore[no-untyped-def]
     """A root and all nodes with the same key that have a count."""
     unvisited = [np.int64(root)]
@@ -111,7 +111,7 @@ def _find_minimum(keys, child, sibling, first_equal, roots, counts, group):  # t
     return root
 
 
-@compiled
+@compiled(makes_arrays=True)
 def follow_minima(  # type: ignore[no-untyped-def]
     keys, child, sibling, first_equal, roots, counts, groups, nodes, signs, is_end, minima
 ):  # fmt: skip

@@ -8,52 +8,64 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as _numba
 import numpy as np
-from numba.core import cgutils as _cgutils
 from numba.core import types
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
-from headwater.terms.compiled_code import compiled
-
-_cg: Any = _cgutils
 _types: Any = types
+_arrayobj: Any = arrayobj
 
 
-def _to_pointer(typing_context: Any, address: Any) -> Any:
+def _array_of(content: Any, dimensions: int) -> Any:
+    """Makes an array in C order of an address and sizes; nobody counts references to it."""
+    kind = _types.Array(content, dimensions, "C")
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], _cg.voidptr_t)
+        address, *shape = arguments
+        array = _arrayobj.make_array(kind)(context, builder)
+        itemsize = context.get_constant(_types.intp, content.bitwidth // 8)
+        strides = [itemsize]
+        for size in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], size))
+        data = builder.inttoptr(address, array.data.type)
+        _arrayobj.populate_array(array, data, shape, strides, itemsize, None)
+        return array._getvalue()
 
-    return _types.voidptr(_types.int64), generate
-
-
-_pointer: Any = intrinsic(_to_pointer)
-_nb: Any = _numba
-_carray: Any = _nb.carray
-
-
-@compiled(inline="always")
-def ints_at(address, size):  # type: ignore[no-untyped-def]
-    """An array of 64-bit integers."""
-    return _carray(_pointer(address), (size,), np.int64)
+    return kind, generate
 
 
-@compiled(inline="always")
-def rows_at(address, size, width):  # type: ignore[no-untyped-def]
-    """Rows of 64-bit integers."""
-    return _carray(_pointer(address), (size, width), np.int64)
+def _to_ints(typing_context: Any, address: Any, size: Any) -> Any:
+    kind, generate = _array_of(_types.int64, 1)
+    return kind(_types.int64, _types.intp), generate
 
 
-@compiled(inline="always")
-def links_at(address, size, width):  # type: ignore[no-untyped-def]
-    """Rows of 32-bit integers."""
-    return _carray(_pointer(address), (size, width), np.int32)
+def _to_places(typing_context: Any, address: Any, size: Any) -> Any:
+    kind, generate = _array_of(_types.int32, 1)
+    return kind(_types.int64, _types.intp), generate
 
 
-@compiled(inline="always")
-def places_at(address, size):  # type: ignore[no-untyped-def]
-    """An array of 32-bit integers."""
-    return _carray(_pointer(address), (size,), np.int32)
+def _to_rows(typing_context: Any, address: Any, size: Any, width: Any) -> Any:
+    kind, generate = _array_of(_types.int64, 2)
+    return kind(_types.int64, _types.intp, _types.intp), generate
+
+
+def _to_links(typing_context: Any, address: Any, size: Any, width: Any) -> Any:
+    kind, generate = _array_of(_types.int32, 2)
+    return kind(_types.int64, _types.intp, _types.intp), generate
+
+
+ints_at: Any = intrinsic(_to_ints)
+"""`ints_at(address, size)`: an array of 64-bit integers."""
+
+places_at: Any = intrinsic(_to_places)
+"""`places_at(address, size)`: an array of 32-bit integers."""
+
+rows_at: Any = intrinsic(_to_rows)
+"""`rows_at(address, size, width)`: rows of 64-bit integers."""
+
+links_at: Any = intrinsic(_to_links)
+"""`links_at(address, size, width)`: rows of 32-bit integers."""
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:

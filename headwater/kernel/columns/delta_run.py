@@ -23,7 +23,7 @@ from headwater.terms.compiled_code import compiled
 Signs = npt.NDArray[np.int8]
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _find_net_changes(rows, ticks, signs, sign):  # type: ignore[no-untyped-def]
     """The places of the changes of a sign that no other change of their tick cancels."""
     key = np.arange(rows.shape[1]).astype(np.int32)

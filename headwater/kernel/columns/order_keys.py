@@ -85,7 +85,7 @@ def _order_key(term_id, number):  # type: ignore[no-untyped-def]
     return domain << _SHIFT | np.int64(ordered >> np.uint64(_DROPPED_BITS))
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _write_order_keys(ids, is_moved, keys, column):  # type: ignore[no-untyped-def]
     number = np.empty(1, np.float64)
     for i in range(ids.shape[0]):

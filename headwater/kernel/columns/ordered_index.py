@@ -86,7 +86,7 @@ def remove_node(links, rows, key, row):  # type: ignore[no-untyped-def]
     links[above, side] = left if left != 0 else right
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _collect_interval(links, rows, key, probe, low, high, found, count, stack):  # type: ignore[no-untyped-def]
     """Append the rows between two order keys whose other columns equal those of a probe."""
     last = key.shape[0] - 1
@@ -125,7 +125,7 @@ def _collect_interval(links, rows, key, probe, low, high, found, count, stack): 
     return found, count, stack
 
 
-@compiled
+@compiled(makes_arrays=True)
 def collect_rows(links, rows, key, domains, probe, low_count, high_count, found, count, stack):  # type: ignore[no-untyped-def]
     """Append the rows that a probe may be joined with to `found`: its values for the key, then lower and upper bounds.
 
@@ -156,7 +156,7 @@ def _remove_nodes(links, rows, key, removed):  # type: ignore[no-untyped-def]
         remove_node(links, rows, key, removed[i])
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _expand_intervals(links, rows, key, domains, probes, low_count, high_count, leaf_rows, place):  # type: ignore[no-untyped-def]
     """Each of the `leaf_rows` once for each row that its probe finds, whose id goes to `place`."""
     found = np.empty(max(16, probes.shape[0]), np.int64)

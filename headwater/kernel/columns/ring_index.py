@@ -376,7 +376,7 @@ def _find_matching_rows(rows, row_ids, key, table, probes, probe_key, matching):
     return n
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _join_leaf(table, links, rows, key, leaves, leaf_rows, holder, probe_key, place, most):  # type: ignore[no-untyped-def]
     heads = np.empty(leaf_rows.shape[0], dtype=np.int64)
     counts = np.empty(leaf_rows.shape[0], dtype=np.int64)

@@ -117,7 +117,7 @@ def _find_places(table, rows, counts, top, key, values, places):  # type: ignore
     return top
 
 
-@compiled
+@compiled(makes_arrays=True)
 def enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
     """The same first rows in an array that has room for twice as many."""
     more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
@@ -125,7 +125,7 @@ def enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
     return more
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, ends):  # type: ignore[no-untyped-def]
     """Count rows up or down and list the bag after each tick from `low` to `high`; gives the new top and the rows.
 

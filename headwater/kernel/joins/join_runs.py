@@ -59,7 +59,7 @@ _LEAF_ROWS, _REMAINING, _CURRENT, _FOUND_END = range(1, 5)
 """The other rows of a pause: what has a value for each leaf, or for each step of a way."""
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _collect_partners(  # type: ignore[no-untyped-def]
     step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows, probe, found, begin, stack
 ):  # fmt: skip
@@ -93,7 +93,7 @@ def _fill_probe(probe, width, at, key_sources, relations, leaf_relations, leaf_r
         probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
 
 
-@compiled
+@compiled(makes_arrays=True)
 def join_changes(  # type: ignore[no-untyped-def]
     start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
     ways, steps, key_sources, leaf_relations, outputs, measures, pause

@@ -41,7 +41,7 @@ _INDEX, _MASK, _COLUMNS = range(3)
 """The fields of a probe: by which index, the mask that partners have, and where the columns of its key begin."""
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _pair_changes(  # type: ignore[no-untyped-def]
     start, sources, signs, offsets, values, relations, indexes, keys, kind_numbers, probe_bounds, probes, columns,
     row_ids, freed

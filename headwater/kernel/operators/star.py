@@ -117,7 +117,7 @@ def _write_solutions(
     return run, n, solutions
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _match_runs(triples, ends, predicates, objects, is_open, as_set, signs, collapsed):  # type: ignore[no-untyped-def]
     """The solutions of each run of a subject: the subject, the objects of open patterns, and the row of the run.
 

@@ -61,7 +61,7 @@ def _match_changes(inputs, counts, given, sources, signs, offsets, values):  # t
     return n
 
 
-@compiled
+@compiled(makes_arrays=True)
 def _join_tick(addresses, inputs, counts, given, start):  # type: ignore[no-untyped-def]
     """Apply the changes of a tick from `start` on.
 

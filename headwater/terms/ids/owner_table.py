@@ -87,7 +87,7 @@ def find_unknown(table, term_ids, likely, found):  # type: ignore[no-untyped-def
     return count
 
 
-@compiled
+@compiled(makes_arrays=True)
 def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is_refused):  # type: ignore[no-untyped-def]
     """Have the terms of rows own their ids, element by element, from `element` on, while there is room.
 
