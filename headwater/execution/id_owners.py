@@ -168,10 +168,10 @@ class IdOwners:
         is_refused = np.zeros(ids.shape[0], dtype=np.bool_)
         ids, checks = np.ascontiguousarray(ids), np.ascontiguousarray(checks)
         starts, times = np.ascontiguousarray(starts), np.ascontiguousarray(times)
-        element = 0
+        element, places = 0, np.empty(ids.shape[1], dtype=np.int64)
         while True:
             element, self._size, replaced = claim_rows(
-                self._table, self._size, ids, checks, starts, times, element, self._oldest, is_refused
+                self._table, self._size, ids, checks, starts, times, element, self._oldest, is_refused, places
             )
             if replaced:
                 self._known = {}

@@ -20,29 +20,25 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.terms.compiled_code import compiled
 
 
-@compiled(makes_arrays=True)
-def _find_last_changes(groups, ticks, group_count):  # type: ignore[no-untyped-def]
-    """Which rows are the last of their group at their tick."""
-    seen = np.full(group_count, -1, np.int64)
-    is_last = np.empty(groups.shape[0], np.bool_)
+@compiled
+def _find_last_changes(groups, ticks, seen, is_last):  # type: ignore[no-untyped-def]
+    """Find out which rows are the last of their group at their tick (`is_last`); `seen` has -1 for each group."""
     for i in range(groups.shape[0] - 1, -1, -1):
         is_last[i] = seen[groups[i]] != ticks[i]
         seen[groups[i]] = ticks[i]
-    return is_last
 
 
-@compiled(makes_arrays=True)
-def _find_previous(groups, group_count):  # type: ignore[no-untyped-def]
-    """For each change the one before of the same group, -1 for the first; and which are the last of their group."""
-    last = np.full(group_count, -1, np.int64)
-    previous = np.empty(groups.shape[0], np.int64)
-    is_last = np.ones(groups.shape[0], np.bool_)
+@compiled
+def _find_previous(groups, last, previous, is_last):  # type: ignore[no-untyped-def]
+    """Find for each change the one before of the same group (`previous`), -1 for the first.
+
+    `last` has -1 for each group. `is_last` is true, and becomes false for changes that are not the last of their group.
+    """
     for i in range(groups.shape[0]):
         previous[i] = last[groups[i]]
         if previous[i] >= 0:
             is_last[previous[i]] = False
         last[groups[i]] = i
-    return previous, is_last
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ class GroupChanges:
     @classmethod
     def of_run(cls, groups: Ints, ticks: Ints, group_count: int) -> GroupChanges:
         """The changes that rows of some groups make."""
-        is_end: npt.NDArray[np.bool_] = _find_last_changes(groups, ticks, group_count)
+        is_end: npt.NDArray[np.bool_] = np.empty(groups.shape[0], np.bool_)
+        _find_last_changes(groups, ticks, np.full(group_count, -1, np.int64), is_end)
         return cls(groups[is_end], ticks[is_end], is_end)
 
     def compare(self, rows: Ints, is_alive: Mask, shown: Ints, is_shown: Mask) -> DeltaRun:
@@ -64,7 +61,8 @@ class GroupChanges:
 
         `shown` is what each group showed before, and is brought up to date.
         """
-        previous, is_last = _find_previous(self.groups, is_shown.shape[0])
+        previous, is_last = np.empty(self.groups.shape[0], np.int64), np.ones(self.groups.shape[0], np.bool_)
+        _find_previous(self.groups, np.full(is_shown.shape[0], -1, np.int64), previous, is_last)
         is_first = previous < 0
         before, was_alive = rows[previous], is_alive[previous]
         before[is_first], was_alive[is_first] = shown[self.groups[is_first]], is_shown[self.groups[is_first]]

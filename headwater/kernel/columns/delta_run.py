@@ -23,17 +23,22 @@ from headwater.terms.compiled_code import compiled
 Signs = npt.NDArray[np.int8]
 
 
-@compiled(makes_arrays=True)
-def _find_net_changes(rows, ticks, signs, sign):  # type: ignore[no-untyped-def]
-    """The places of the changes of a sign that no other change of their tick cancels."""
-    key = np.arange(rows.shape[1]).astype(np.int32)
-    places = np.empty(rows.shape[0], np.int64)
+@compiled
+def _find_largest_tick(ticks):  # type: ignore[no-untyped-def]
+    """How many changes a tick has at the most."""
     largest, low = 0, 0
-    for i in range(1, rows.shape[0] + 1):
-        if i == rows.shape[0] or ticks[i] != ticks[low]:
+    for i in range(1, ticks.shape[0] + 1):
+        if i == ticks.shape[0] or ticks[i] != ticks[low]:
             largest, low = max(largest, i - low), i
-    table = np.zeros(2 * largest, np.int64)
-    counts = np.empty(largest, np.int64)
+    return largest
+
+
+@compiled
+def _find_net_changes(rows, ticks, signs, sign, key, table, counts, places):  # type: ignore[no-untyped-def]
+    """Find the changes of a sign that no other change of their tick cancels (`places`); gives how many there are.
+
+    `counts` is room for the changes of a tick, `table` for twice as many.
+    """
     n, low = 0, 0
     while low < rows.shape[0]:
         high, is_mixed = low, False
@@ -64,7 +69,7 @@ def _find_net_changes(rows, ticks, signs, sign):  # type: ignore[no-untyped-def]
                 places[n] = i
                 n += 1
         low = high
-    return places[:n]
+    return n
 
 
 class DeltaRun:
@@ -103,8 +108,10 @@ class DeltaRun:
 
     def net_places(self, sign: int) -> Ints:
         """Where the rows are that the changes of a tick add to the bag (1) or remove from it (-1) in the end."""
-        places: Ints = _find_net_changes(np.ascontiguousarray(self.rows), self.ticks, self.signs, sign)
-        return places
+        rows, places = np.ascontiguousarray(self.rows), np.empty(len(self), np.int64)
+        key, largest = np.arange(rows.shape[1], dtype=np.int32), int(_find_largest_tick(self.ticks))
+        table, counts = np.empty(2 * largest, np.int64), np.empty(largest, np.int64)
+        return places[: _find_net_changes(rows, self.ticks, self.signs, sign, key, table, counts, places)]
 
     def net(self) -> DeltaRun:
         """The changes without those of a tick that cancel each other."""

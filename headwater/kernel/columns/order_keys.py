@@ -85,9 +85,8 @@ def _order_key(term_id, number):  # type: ignore[no-untyped-def]
     return domain << _SHIFT | np.int64(ordered >> np.uint64(_DROPPED_BITS))
 
 
-@compiled(makes_arrays=True)
-def _write_order_keys(ids, is_moved, keys, column):  # type: ignore[no-untyped-def]
-    number = np.empty(1, np.float64)
+@compiled
+def _write_order_keys(ids, is_moved, keys, column, number):  # type: ignore[no-untyped-def]
     for i in range(ids.shape[0]):
         key = _order_key(ids[i], number)
         if is_moved:
@@ -100,7 +99,7 @@ def _write_order_keys(ids, is_moved, keys, column):  # type: ignore[no-untyped-d
 
 def write_order_keys(ids: Ints, rows: Ints, column: int, *, is_moved: bool = False) -> None:
     """Write the order keys of some terms, which may be moved bounds, into a column."""
-    _write_order_keys(np.ascontiguousarray(ids), is_moved, rows, column)
+    _write_order_keys(np.ascontiguousarray(ids), is_moved, rows, column, np.empty(1, np.float64))
 
 
 @compiled

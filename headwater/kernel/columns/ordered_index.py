@@ -18,6 +18,7 @@ import numpy as np
 
 from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.delta import stack_rows
+from headwater.kernel.columns.larger_arrays import enlarge_ints
 from headwater.kernel.columns.order_keys import DOMAINS, domain_of, find_interval
 from headwater.kernel.columns.ring_index import Ints, Links, mix_bits
 from headwater.terms.compiled_code import compiled
@@ -26,7 +27,10 @@ from headwater.values.query_guard import check_rows
 _FIRST_DOMAIN, _BEHIND_DOMAINS = DOMAINS.start, DOMAINS.stop
 _MOST_AT_ONCE = 1 << 24
 """So many rows may be found before they are counted."""
-_STACK = 128
+FIRST_STACK = 128
+"""So many nodes that are still to be looked at have room at first."""
+NO_ROOM_FOUND, NO_ROOM_STACK = -1, -2
+"""In place of how many rows were found: there is no room for more of them, or on the stack."""
 """A tree is rarely higher than this; the stack grows if it is."""
 
 
@@ -86,9 +90,12 @@ def remove_node(links, rows, key, row):  # type: ignore[no-untyped-def]
     links[above, side] = left if left != 0 else right
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _collect_interval(links, rows, key, probe, low, high, found, count, stack):  # type: ignore[no-untyped-def]
-    """Append the rows between two order keys whose other columns equal those of a probe."""
+    """Append the rows between two order keys whose other columns equal those of a probe.
+
+    Gives how many rows there are then, or which room is too small.
+    """
     last = key.shape[0] - 1
     stack[0] = links[0, 0]
     top = 1 if stack[0] != 0 else 0
@@ -106,9 +113,7 @@ def _collect_interval(links, rows, key, probe, low, high, found, count, stack): 
             value = rows[row, key[last]]
             place = -1 if value < low else (1 if value > high else 0)
         if top + 2 > stack.shape[0]:
-            larger = np.empty(2 * stack.shape[0], np.int64)
-            larger[: stack.shape[0]] = stack
-            stack = larger
+            return np.int64(NO_ROOM_STACK)
         if place <= 0 and links[at, 1] != 0:
             stack[top] = links[at, 1]
             top += 1
@@ -117,27 +122,27 @@ def _collect_interval(links, rows, key, probe, low, high, found, count, stack): 
             top += 1
         if place == 0:
             if count == found.shape[0]:
-                more = np.empty(2 * count, np.int64)
-                more[:count] = found
-                found = more
+                return np.int64(NO_ROOM_FOUND)
             found[count] = row
             count += 1
-    return found, count, stack
+    return np.int64(count)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def collect_rows(links, rows, key, domains, probe, low_count, high_count, found, count, stack):  # type: ignore[no-untyped-def]
     """Append the rows that a probe may be joined with to `found`: its values for the key, then lower and upper bounds.
 
-    Gives `found`, which may have grown, the number of rows in it, and the stack that it used.
+    Gives how many rows there are then, or which room is too small.
     """
     bounds = probe[key.shape[0] - 1 :]
     for domain in range(_FIRST_DOMAIN, _BEHIND_DOMAINS):
         if (domains >> domain) & 1:
             low, high = find_interval(bounds, low_count, high_count, domain)
             if low <= high:
-                found, count, stack = _collect_interval(links, rows, key, probe, low, high, found, count, stack)
-    return found, count, stack
+                count = _collect_interval(links, rows, key, probe, low, high, found, count, stack)
+                if count < 0:
+                    break
+    return np.int64(count)
 
 
 @compiled
@@ -156,18 +161,40 @@ def _remove_nodes(links, rows, key, removed):  # type: ignore[no-untyped-def]
         remove_node(links, rows, key, removed[i])
 
 
+@compiled
+def _find_partners(  # type: ignore[no-untyped-def]
+    links, rows, key, domains, probes, low_count, high_count, probe, found, ends, stack
+):  # fmt: skip
+    """Find what probes may be joined with, from one of them on (`found`), and where those of each end (`ends`).
+
+    Gives the probe at which it stops, and which room is too small for that.
+    """
+    count = ends[probe - 1] if probe else np.int64(0)
+    while probe < probes.shape[0]:
+        count = collect_rows(links, rows, key, domains, probes[probe], low_count, high_count, found, count, stack)
+        if count < 0:
+            return probe, count
+        ends[probe] = count
+        probe += 1
+    return probe, np.int64(0)
+
+
 @compiled(makes_arrays=True)
 def _expand_intervals(links, rows, key, domains, probes, low_count, high_count, leaf_rows, place):  # type: ignore[no-untyped-def]
     """Each of the `leaf_rows` once for each row that its probe finds, whose id goes to `place`."""
     found = np.empty(max(16, probes.shape[0]), np.int64)
     ends = np.empty(probes.shape[0], np.int64)
-    stack = np.empty(_STACK, np.int64)
-    count = 0
-    for i in range(probes.shape[0]):
-        found, count, stack = collect_rows(
-            links, rows, key, domains, probes[i], low_count, high_count, found, count, stack
-        )
-        ends[i] = count
+    stack = np.empty(FIRST_STACK, np.int64)
+    i = 0
+    while i < probes.shape[0]:
+        i, room = _find_partners(
+            links, rows, key, domains, probes, low_count, high_count, i, found, ends, stack
+        )  # fmt: skip
+        if room == NO_ROOM_FOUND:
+            found = enlarge_ints(found)
+        elif room == NO_ROOM_STACK:
+            stack = enlarge_ints(stack)
+    count = ends[-1] if ends.shape[0] else np.int64(0)
     extended = np.empty((count, leaf_rows.shape[1]), np.int64)
     n = 0
     for i in range(probes.shape[0]):

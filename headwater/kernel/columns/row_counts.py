@@ -117,22 +117,13 @@ def _find_places(table, rows, counts, top, key, values, places):  # type: ignore
     return top
 
 
-@compiled(makes_arrays=True)
-def enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
-    """The same first rows in an array that has room for twice as many."""
-    more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
-    more[:count] = rows[:count]
-    return more
-
-
-@compiled(makes_arrays=True)
-def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, ends):  # type: ignore[no-untyped-def]
-    """Count rows up or down and list the bag after each tick from `low` to `high`; gives the new top and the rows.
+@compiled
+def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, ends, listed):  # type: ignore[no-untyped-def]
+    """Count rows up or down and list the bag after each tick from `low` to `high` (`listed`); gives the new top.
 
     `ends` gets where the bag of each tick ends.
     """
     width = key.shape[0]
-    listed = np.empty((max(64, 2 * top), width), np.int64)
     n, i, begin = 0, 0, 0
     for tick in range(low, high):
         is_changed = tick == low
@@ -146,23 +137,23 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, e
         first = n
         if is_changed:
             for place in range(top):
+                if n + counts[place] > listed.shape[0]:
+                    raise AssertionError("a bag has more rows than were added to it")
                 for _ in range(counts[place]):
-                    if n == listed.shape[0]:
-                        listed = enlarge_rows(listed, n)
                     for c in range(width):
                         listed[n, c] = rows[place, c]
                     n += 1
         else:
             # The bag of the tick before once more.
+            if n + first - begin > listed.shape[0]:
+                raise AssertionError("a bag has more rows than were added to it")
             for place in range(begin, first):
-                if n == listed.shape[0]:
-                    listed = enlarge_rows(listed, n)
                 for c in range(width):
                     listed[n, c] = listed[place, c]
                 n += 1
         begin = first
         ends[tick] = n
-    return top, listed[:n]
+    return top
 
 
 @compiled
@@ -324,9 +315,10 @@ class RowCounts:
             self._changes += some.stop - some.start
             self._make_room(some.stop - some.start)
             values = np.require(run.rows[some], np.int64, ("C", "W"))
-            self.top, listed = _list_bags(
+            listed = np.empty((int(sizes[low:high].sum()), self.rows.shape[1]), dtype=np.int64)
+            self.top = _list_bags(
                 self._table, self.rows, self.counts, self.top, self._key, values, run.signs[some], run.ticks[some],
-                low, high, ends,
+                low, high, ends, listed,
             )  # fmt: skip
             ends[low:high] += offsets[low]
             bags.append(listed)

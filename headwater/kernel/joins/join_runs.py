@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from headwater.kernel.columns.array_addresses import links_at
 from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
-from headwater.kernel.columns.ordered_index import collect_rows
+from headwater.kernel.columns.larger_arrays import enlarge_ints, enlarge_rows
+from headwater.kernel.columns.ordered_index import FIRST_STACK, NO_ROOM_STACK, collect_rows
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import Ints, Links, ring_head, ring_size
 from headwater.kernel.joins.range_conditions import Place, RangeBounds
@@ -57,13 +58,22 @@ IS_PAUSED, _MOST_RESULTS, _MOST_WORK, _ROW, _WAY, _DEPTH = range(6)
 does, and where it ended: the row of the change, the way and the step."""
 _LEAF_ROWS, _REMAINING, _CURRENT, _FOUND_END = range(1, 5)
 """The other rows of a pause: what has a value for each leaf, or for each step of a way."""
+_HOW, _IS_PROBED, _COUNT, _WORK = 0, 1, 2, 6
+_PLACE_FIELDS = 7
+"""The fields of a place beside `_ROW`, `_WAY` and `_DEPTH`: how the loop ended, whether the step was probed, and how
+many results and partners there were."""
+_IS_BETWEEN, _IS_MUCH, _NEEDS_RESULTS, _NEEDS_FOUND, _NEEDS_STACK = range(5)
+"""How the loop ended: between two changes, or in the middle of one because there was much, or no room."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _collect_partners(  # type: ignore[no-untyped-def]
     step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows, probe, found, begin, stack
 ):  # fmt: skip
-    """Append the partners that the ordered index of a step finds to `found`, from `begin` on; gives where they end."""
+    """Append the partners that the ordered index of a step finds to `found`, from `begin` on.
+
+    Gives where they end, or which room is too small.
+    """
     index = steps[step, _INDEX]
     lower, upper = steps[step, _LOWER], steps[step, _UPPER]
     key_width = indexes[index, KEY_WIDTH]
@@ -93,39 +103,23 @@ def _fill_probe(probe, width, at, key_sources, relations, leaf_relations, leaf_r
         probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
 
 
-@compiled(makes_arrays=True)
-def join_changes(  # type: ignore[no-untyped-def]
-    start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
-    ways, steps, key_sources, leaf_relations, outputs, measures, pause
+@compiled
+def _join_some(  # type: ignore[no-untyped-def]
+    n, stop_behind, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds,
+    screen_columns, ways, steps, key_sources, leaf_relations, outputs, measures, most_results, most_work,
+    whole, probe, leaf_rows, remaining, current, found, found_end, stack, results, makers, place
 ):  # fmt: skip
-    """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
+    """Apply changes from `n` on, up to one behind `stop_behind`, as long as there is room (`join_changes`).
 
-    It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet; and when
-    there are many results, or was much work. If that is in the middle of a change, `pause` has what the next call goes
-    on with, over the same tables.
+    `place` says where it is in the middle of a change: how, at which row, way and step, whether that was probed, and
+    how many results and partners there were. Gives the change that it stopped at.
     """
-    whole = np.arange(keys.shape[0] + 1).astype(np.int32)
-    probe = np.empty((1, keys.shape[0] + key_sources.shape[0] + 1), np.int64)
-    leaf_rows = np.zeros(leaf_relations.shape[0], np.int64)
-    remaining = np.zeros(leaf_relations.shape[0], np.int64)
-    current = np.zeros(leaf_relations.shape[0], np.int64)
-    # The partners that ordered indexes found, one step after the other, and where those of each step end.
-    found = np.empty(1024, np.int64)
-    found_end = np.zeros(leaf_relations.shape[0] + 1, np.int64)
-    stack = np.empty(128, np.int64)
-    # Behind the outputs of a result are those of the result with its leaves exchanged.
-    width = outputs.shape[0] // 2
-    results = np.empty((1024, width), np.int64)
-    makers = np.empty(1024, np.int64)
-    count = 0
-    work = 0
-    most_results, most_work = pause[0, _MOST_RESULTS], pause[0, _MOST_WORK]
-    was_paused = pause[0, IS_PAUSED] != 0
-    goes_on = was_paused
-    pause[0, IS_PAUSED] = 0
-    for n in range(start, sources.shape[0]):
-        if count >= most_results or work >= most_work or (was_paused and n > start):
-            return results[:count], makers[:count], n
+    width = results.shape[1]
+    count, work = place[_COUNT], place[_WORK]
+    goes_on = place[_HOW] != _IS_BETWEEN
+    while n < sources.shape[0]:
+        if not goes_on and (count >= most_results or work >= most_work or n > stop_behind):
+            break
         source = sources[n]
         relation = of_source[source, 0]
         rows = rows_of(relations, relation)
@@ -133,7 +127,7 @@ def join_changes(  # type: ignore[no-untyped-def]
         is_added = signs[n] > 0
         way = of_source[source, 1]
         if goes_on:
-            row, way = pause[0, _ROW], pause[0, _WAY]
+            row, way = place[_ROW], place[_WAY]
         elif is_added:
             row = np.int64(-1)
         else:
@@ -148,13 +142,14 @@ def join_changes(  # type: ignore[no-untyped-def]
                     is_kept = False
                     break
             if not is_kept:
+                n += 1
                 continue
             if is_added:
                 row = add_row(relations, indexes, keys, relation, rows, values, offset)
             else:
                 row = take_indexed_row(relations, indexes, keys, relation, rows, values, offset, probe, whole)
                 if row < 0:
-                    return results[:count], makers[:count], n
+                    break
         for w in range(way, of_source[source, 2]):
             leaf_rows[ways[w, _LEAF]] = row
             twin, mirror = ways[w, _TWIN], ways[w, _MIRROR]
@@ -162,30 +157,24 @@ def join_changes(  # type: ignore[no-untyped-def]
             depth = np.int64(0)
             is_probed = False
             if goes_on:
-                depth, is_probed, goes_on = pause[0, _DEPTH], True, False
-                leaf_rows[:] = pause[_LEAF_ROWS, : leaf_rows.shape[0]]
-                remaining[:] = pause[_REMAINING, : remaining.shape[0]]
-                current[:] = pause[_CURRENT, : current.shape[0]]
-                found_end[:] = pause[_FOUND_END, : found_end.shape[0]]
-                for d in range(depth + 1):
-                    if indexes[steps[first + d, _INDEX], IS_ORDERED]:
-                        found, _, stack = _collect_partners(
-                            first + d, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows,
-                            probe, found, found_end[d], stack,
-                        )  # fmt: skip
+                depth, is_probed, goes_on = place[_DEPTH], place[_IS_PROBED] != 0, False
             while depth >= 0:
                 step = first + depth
+                how = _IS_BETWEEN
                 if not is_probed:
                     index = steps[step, _INDEX]
                     if indexes[index, IS_ORDERED]:
                         begin = found_end[depth]
-                        found, end, stack = _collect_partners(
+                        end = _collect_partners(
                             step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows,
                             probe, found, begin, stack,
                         )  # fmt: skip
-                        found_end[depth + 1] = end
-                        current[depth] = begin
-                        remaining[depth] = end - begin
+                        if end < 0:
+                            how = _NEEDS_STACK if end == NO_ROOM_STACK else _NEEDS_FOUND
+                        else:
+                            found_end[depth + 1] = end
+                            current[depth] = begin
+                            remaining[depth] = end - begin
                     else:
                         at = steps[step, _KEY_SOURCE]
                         key_width = indexes[index, KEY_WIDTH]
@@ -194,19 +183,22 @@ def join_changes(  # type: ignore[no-untyped-def]
                         found_end[depth + 1] = found_end[depth]
                         remaining[depth] = ring_size(entry)
                         current[depth] = ring_head(entry)
-                    measures[step, 0] += 1
-                    measures[step, 1] += remaining[depth]
-                    is_probed = True
-                if remaining[depth] == 0:
-                    depth -= 1
-                    continue
-                if count >= most_results or work >= most_work:
-                    pause[0, IS_PAUSED], pause[0, _ROW], pause[0, _WAY], pause[0, _DEPTH] = 1, row, w, depth
-                    pause[_LEAF_ROWS, : leaf_rows.shape[0]] = leaf_rows
-                    pause[_REMAINING, : remaining.shape[0]] = remaining
-                    pause[_CURRENT, : current.shape[0]] = current
-                    pause[_FOUND_END, : found_end.shape[0]] = found_end
-                    return results[:count], makers[:count], n
+                    if how == _IS_BETWEEN:
+                        measures[step, 0] += 1
+                        measures[step, 1] += remaining[depth]
+                        is_probed = True
+                if is_probed:
+                    if remaining[depth] == 0:
+                        depth -= 1
+                        continue
+                    if count >= most_results or work >= most_work:
+                        how = _IS_MUCH
+                    elif count + 2 > makers.shape[0]:
+                        how = _NEEDS_RESULTS
+                if how != _IS_BETWEEN:
+                    place[_HOW], place[_ROW], place[_WAY], place[_DEPTH] = how, row, w, depth
+                    place[_IS_PROBED], place[_COUNT], place[_WORK] = is_probed, count, work
+                    return n
                 work += 1
                 index = steps[step, _INDEX]
                 partner = current[depth]
@@ -226,12 +218,6 @@ def join_changes(  # type: ignore[no-untyped-def]
                     is_probed = False
                     continue
                 made = 2 if mirror >= 0 and leaf_rows[mirror] != row else 1
-                if count + made > makers.shape[0]:
-                    more_results = np.empty((2 * makers.shape[0], width), np.int64)
-                    more_makers = np.empty(2 * makers.shape[0], np.int64)
-                    more_results[:count] = results[:count]
-                    more_makers[:count] = makers[:count]
-                    results, makers = more_results, more_makers
                 for result in range(made):
                     for c in range(width):
                         leaf, column = outputs[result * width + c, 0], outputs[result * width + c, 1]
@@ -241,7 +227,82 @@ def join_changes(  # type: ignore[no-untyped-def]
         if not is_added:
             remove_from_indexes(relations, indexes, keys, relation, rows, row)
             free_row_id(relations, relation, row)
-    return results[:count], makers[:count], sources.shape[0]
+        n += 1
+    place[_HOW], place[_COUNT], place[_WORK] = _IS_BETWEEN, count, work
+    return n
+
+
+@compiled(makes_arrays=True)
+def join_changes(  # type: ignore[no-untyped-def]
+    start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
+    ways, steps, key_sources, leaf_relations, outputs, measures, pause
+):  # fmt: skip
+    """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
+
+    It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet; and when
+    there are many results, or was much work. If that is in the middle of a change, `pause` has what the next call goes
+    on with, over the same tables.
+    """
+    whole = np.arange(keys.shape[0] + 1).astype(np.int32)
+    probe = np.empty((1, keys.shape[0] + key_sources.shape[0] + 1), np.int64)
+    leaf_rows = np.zeros(leaf_relations.shape[0], np.int64)
+    remaining = np.zeros(leaf_relations.shape[0], np.int64)
+    current = np.zeros(leaf_relations.shape[0], np.int64)
+    # The partners that ordered indexes found, one step after the other, and where those of each step end.
+    found = np.empty(1024, np.int64)
+    found_end = np.zeros(leaf_relations.shape[0] + 1, np.int64)
+    stack = np.empty(FIRST_STACK, np.int64)
+    # Behind the outputs of a result are those of the result with its leaves exchanged.
+    results = np.empty((1024, outputs.shape[0] // 2), np.int64)
+    makers = np.empty(1024, np.int64)
+    place = np.zeros(_PLACE_FIELDS, np.int64)
+    n, stop_behind = start, sources.shape[0]
+    if pause[0, IS_PAUSED]:
+        stop_behind = start
+        place[_HOW], place[_IS_PROBED] = _IS_MUCH, 1
+        place[_ROW], place[_WAY], place[_DEPTH] = pause[0, _ROW], pause[0, _WAY], pause[0, _DEPTH]
+        leaf_rows[:] = pause[_LEAF_ROWS, : leaf_rows.shape[0]]
+        remaining[:] = pause[_REMAINING, : remaining.shape[0]]
+        current[:] = pause[_CURRENT, : current.shape[0]]
+        found_end[:] = pause[_FOUND_END, : found_end.shape[0]]
+        d = 0
+        while d <= place[_DEPTH]:
+            step = ways[place[_WAY], _STEP] + d
+            if indexes[steps[step, _INDEX], IS_ORDERED]:
+                end = _collect_partners(
+                    step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows,
+                    probe, found, found_end[d], stack,
+                )  # fmt: skip
+                if end == NO_ROOM_STACK:
+                    stack = enlarge_ints(stack)
+                    continue
+                if end < 0:
+                    found = enlarge_ints(found)
+                    continue
+            d += 1
+    while True:
+        n = _join_some(
+            n, stop_behind, sources, signs, offsets, values, relations, indexes, keys, of_source, screens,
+            screen_bounds, screen_columns, ways, steps, key_sources, leaf_relations, outputs, measures,
+            pause[0, _MOST_RESULTS], pause[0, _MOST_WORK], whole, probe, leaf_rows, remaining, current, found,
+            found_end, stack, results, makers, place,
+        )  # fmt: skip
+        if place[_HOW] == _NEEDS_RESULTS:
+            results, makers = enlarge_rows(results, place[_COUNT]), enlarge_ints(makers)
+        elif place[_HOW] == _NEEDS_FOUND:
+            found = enlarge_ints(found)
+        elif place[_HOW] == _NEEDS_STACK:
+            stack = enlarge_ints(stack)
+        else:
+            break
+    pause[0, IS_PAUSED] = place[_HOW] == _IS_MUCH
+    if place[_HOW] == _IS_MUCH:
+        pause[0, _ROW], pause[0, _WAY], pause[0, _DEPTH] = place[_ROW], place[_WAY], place[_DEPTH]
+        pause[_LEAF_ROWS, : leaf_rows.shape[0]] = leaf_rows
+        pause[_REMAINING, : remaining.shape[0]] = remaining
+        pause[_CURRENT, : current.shape[0]] = current
+        pause[_FOUND_END, : found_end.shape[0]] = found_end
+    return results[: place[_COUNT]], makers[: place[_COUNT]], n
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import numpy as np
 from headwater.kernel.columns.array_addresses import links_at
 from headwater.kernel.columns.delta import Mask
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
+from headwater.kernel.columns.larger_arrays import enlarge_ints
 from headwater.kernel.columns.ring_index import Ints, Links, ring_head, ring_size
 from headwater.kernel.joins.compatibility import JoinSide, MaskProbe
 from headwater.kernel.joins.join_runs import MergedChanges
@@ -41,6 +42,60 @@ _INDEX, _MASK, _COLUMNS = range(3)
 """The fields of a probe: by which index, the mask that partners have, and where the columns of its key begin."""
 
 
+@compiled
+def _find_pairs(  # type: ignore[no-untyped-def]
+    n, begun, sources, signs, offsets, values, relations, indexes, keys, kind_numbers, probe_bounds, probes, columns,
+    row_ids, freed, freed_count, partners, finders, count, probe, whole
+):  # fmt: skip
+    """Apply changes from `n` on, of which the first was begun up to a probe if `begun` has its number, not -1.
+
+    Gives the change that it stopped at, the probe for whose pairs there is no room, or -1, and the new counts.
+    """
+    while n < sources.shape[0]:
+        side = sources[n]
+        rows = rows_of(relations, side)
+        offset = offsets[n]
+        is_added = signs[n] > 0
+        first = probe_bounds[kind_numbers[n]]
+        if begun >= 0:
+            first, row, begun = begun, row_ids[n], np.int64(-1)
+        else:
+            if count >= _MANY_PAIRS:
+                break
+            if is_added:
+                row = add_row(relations, indexes, keys, side, rows, values, offset)
+            else:
+                row = take_oldest_row(relations, side, rows, values, offset)
+                if row < 0:
+                    row = take_indexed_row(relations, indexes, keys, side, rows, values, offset, probe, whole)
+                    if row < 0:
+                        break
+            row_ids[n] = row
+        for p in range(first, probe_bounds[kind_numbers[n] + 1]):
+            index = probes[p, _INDEX]
+            probe[0, 0] = probes[p, _MASK]
+            for c in range(1, indexes[index, KEY_WIDTH]):
+                probe[0, c] = values[offset + columns[probes[p, _COLUMNS] + c - 1]]
+            entry = probe_index(relations, indexes, keys, index, probe, whole)
+            if count + ring_size(entry) > partners.shape[0]:
+                return n, np.int64(p), count, freed_count
+            partner = ring_head(entry)
+            for remaining in range(ring_size(entry), 0, -1):
+                partners[count] = partner
+                finders[count] = n
+                count += 1
+                if remaining > 1:
+                    links = links_at(indexes[index, LINKS], partner + 1, indexes[index, LINK_WIDTH])
+                    partner = np.int64(links[partner, 0])
+        if not is_added:
+            remove_from_indexes(relations, indexes, keys, side, rows, row)
+            freed[freed_count, 0] = side
+            freed[freed_count, 1] = row
+            freed_count += 1
+        n += 1
+    return n, np.int64(-1), count, freed_count
+
+
 @compiled(makes_arrays=True)
 def _pair_changes(  # type: ignore[no-untyped-def]
     start, sources, signs, offsets, values, relations, indexes, keys, kind_numbers, probe_bounds, probes, columns,
@@ -55,49 +110,15 @@ def _pair_changes(  # type: ignore[no-untyped-def]
     probe = np.empty((1, keys.shape[0] + 1), np.int64)
     partners = np.empty(1024, np.int64)
     finders = np.empty(1024, np.int64)
-    count, freed_count = 0, 0
-    for n in range(start, sources.shape[0]):
-        if count >= _MANY_PAIRS:
+    n, begun, count, freed_count = start, np.int64(-1), 0, 0
+    while True:
+        n, begun, count, freed_count = _find_pairs(
+            n, begun, sources, signs, offsets, values, relations, indexes, keys, kind_numbers, probe_bounds, probes,
+            columns, row_ids, freed, freed_count, partners, finders, count, probe, whole,
+        )  # fmt: skip
+        if begun < 0:
             return partners[:count], finders[:count], freed_count, n
-        side = sources[n]
-        rows = rows_of(relations, side)
-        offset = offsets[n]
-        is_added = signs[n] > 0
-        if is_added:
-            row = add_row(relations, indexes, keys, side, rows, values, offset)
-        else:
-            row = take_oldest_row(relations, side, rows, values, offset)
-            if row < 0:
-                row = take_indexed_row(relations, indexes, keys, side, rows, values, offset, probe, whole)
-                if row < 0:
-                    return partners[:count], finders[:count], freed_count, n
-        row_ids[n] = row
-        for p in range(probe_bounds[kind_numbers[n]], probe_bounds[kind_numbers[n] + 1]):
-            index = probes[p, _INDEX]
-            probe[0, 0] = probes[p, _MASK]
-            for c in range(1, indexes[index, KEY_WIDTH]):
-                probe[0, c] = values[offset + columns[probes[p, _COLUMNS] + c - 1]]
-            entry = probe_index(relations, indexes, keys, index, probe, whole)
-            partner = ring_head(entry)
-            for remaining in range(ring_size(entry), 0, -1):
-                if count == partners.shape[0]:
-                    more_partners = np.empty(2 * count, np.int64)
-                    more_finders = np.empty(2 * count, np.int64)
-                    more_partners[:count] = partners
-                    more_finders[:count] = finders
-                    partners, finders = more_partners, more_finders
-                partners[count] = partner
-                finders[count] = n
-                count += 1
-                if remaining > 1:
-                    links = links_at(indexes[index, LINKS], partner + 1, indexes[index, LINK_WIDTH])
-                    partner = np.int64(links[partner, 0])
-        if not is_added:
-            remove_from_indexes(relations, indexes, keys, side, rows, row)
-            freed[freed_count, 0] = side
-            freed[freed_count, 1] = row
-            freed_count += 1
-    return partners[:count], finders[:count], freed_count, sources.shape[0]
+        partners, finders = enlarge_ints(partners), enlarge_ints(finders)
 
 
 @dataclass(frozen=True, slots=True)

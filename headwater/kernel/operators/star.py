@@ -15,8 +15,8 @@ import numpy as np
 
 from headwater.kernel.columns.delta import Delta, Mask, no_rows
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
+from headwater.kernel.columns.larger_arrays import enlarge_rows
 from headwater.kernel.columns.ring_index import Ints, as_contiguous
-from headwater.kernel.columns.row_counts import enlarge_rows
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
 

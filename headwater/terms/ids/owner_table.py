@@ -87,17 +87,16 @@ def find_unknown(table, term_ids, likely, found):  # type: ignore[no-untyped-def
     return count
 
 
-@compiled(makes_arrays=True)
-def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is_refused):  # type: ignore[no-untyped-def]
+@compiled
+def claim_rows(table, size, term_ids, checks, starts, times, element, oldest, is_refused, places):  # type: ignore[no-untyped-def]
     """Have the terms of rows own their ids, element by element, from `element` on, while there is room.
 
     Row `i` has the ids `term_ids[i]`, element `e` the rows `starts[e]` to before `starts[e + 1]`. A row with an id that
-    another term owns is refused, unless that was last seen before `oldest`; then it owns the id no longer. Gives the
-    element where it ends, the new size, and how many owners were replaced.
+    another term owns is refused, unless that was last seen before `oldest`; then it owns the id no longer. `places` is
+    room for those of a row. Gives the element where it ends, the new size, and how many owners were replaced.
     """
     slots, ids, table_checks, newest = table
     width = term_ids.shape[1]
-    places = np.empty(width, np.int64)
     last_id = np.int64(-1)
     last_place = np.int64(0)
     replaced = 0
