@@ -45,18 +45,17 @@ print(add_twice(1), sum(count.cache_hits.values()), sum(count.cache_misses.value
 RACE = """
 import os, sys, threading
 from pathlib import Path
-import numpy as np
 from numba import typeof
 from headwater.terms import compiled_code
 folder = Path(sys.argv[1])
 compiled_code.SOURCE_FOLDERS = (folder,)
 sys.path.insert(0, str(folder))
 from callee import add
-one, grid = typeof(1), typeof(np.ones((1, 1)))
-made = {kind: add.overloads[kind,] for kind in (one, grid) if add.compile((kind,))}
+one, other = typeof(1), typeof(1.5)
+made = {kind: add.overloads[kind,] for kind in (one, other) if add.compile((kind,))}
 target = add.targetctx
 add._cache.flush()
-caches = [compiled_code._open_cache(add.py_func) for _ in made]
+caches = [compiled_code._open_cache(add.py_func, False) for _ in made]
 replace, has_come, has_begun, has_ended = os.replace, *(threading.Event() for _ in range(3))
 counts = {}
 def replace_in_turns(*paths):
@@ -82,7 +81,7 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-fresh = compiled_code._open_cache(add.py_func)
+fresh = compiled_code._open_cache(add.py_func, False)
 for kind in made:
     found = fresh.load_overload((kind,), target)
     assert found is not None and found.signature.args == (kind,), (kind, found and found.signature)
@@ -105,6 +104,44 @@ functions = {function for module in modules for function in vars(module).values(
 assert len(functions) > 100
 assert not [function for function in functions if function.signatures]
 assert not written, written
+"""
+
+
+UNCOUNTED = """
+import sys
+from pathlib import Path
+import numpy as np
+from headwater.terms import compiled_code
+folder = Path(sys.argv[1])
+compiled_code.SOURCE_FOLDERS = (folder,)
+sys.path.insert(0, str(folder))
+from arrays import {function} as function
+try:
+    print(function(np.arange(4)))
+except Exception as error:
+    print("refused", error)
+"""
+ARRAYS = """
+import numpy as np
+from headwater.terms.compiled_code import compiled
+@compiled(makes_arrays=True)
+def double(numbers):
+    return 2 * numbers
+@compiled
+def make(numbers):
+    return 2 * numbers
+@compiled
+def cut(numbers):
+    return numbers[1:]
+@compiled
+def call(numbers):
+    return double(numbers)[0]
+@compiled
+def sum_up(numbers):
+    total = 0
+    for number in numbers[1:]:
+        total += number
+    return total
 """
 
 
@@ -150,6 +187,18 @@ def test_code_of_sources_that_changed_after_their_import_is_not_kept(sources: Pa
 
 def test_processes_that_compile_at_the_same_time_keep_the_code_of_each(sources: Path) -> None:
     run_python(RACE, str(sources))
+
+
+def test_functions_that_count_no_references_give_no_arrays(sources: Path) -> None:
+    """Without a count, arrays that a function makes would never be given up, and those that it gives too soon."""
+    (sources / "arrays.py").write_text(ARRAYS)
+    printed = {
+        name: run_python(UNCOUNTED.format(function=name), str(sources)).split()
+        for name in ("double", "make", "cut", "call", "sum_up")
+    }
+    assert printed["double"] == ["[0", "2", "4", "6]"] and printed["sum_up"] == ["6"]
+    assert [printed[name][0] for name in ("make", "cut", "call")] == ["refused"] * 3
+    assert "makes_arrays=True" in " ".join(printed["call"])
 
 
 @pytest.mark.parametrize("damage", ["cut", "other", "gone"])
