@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from headwater.kernel.columns.delta import Mask
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
-from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.ring_index import Ints, as_contiguous
 from headwater.terms.compiled_code import compiled
 
 
@@ -29,16 +29,33 @@ def _find_last_changes(groups, ticks, seen, is_last):  # type: ignore[no-untyped
 
 
 @compiled
-def _find_previous(groups, last, previous, is_last):  # type: ignore[no-untyped-def]
-    """Find for each change the one before of the same group (`previous`), -1 for the first.
+def _compare_with_shown(groups, ticks, rows, is_alive, shown, is_shown, changed, changed_ticks, signs):  # type: ignore[no-untyped-def]
+    """Write what changes of groups replace, one after the other, and bring up to date what each group shows.
 
-    `last` has -1 for each group. `is_last` is true, and becomes false for changes that are not the last of their group.
+    Gives how many rows were written to `changed`, with their ticks and signs.
     """
+    n = 0
     for i in range(groups.shape[0]):
-        previous[i] = last[groups[i]]
-        if previous[i] >= 0:
-            is_last[previous[i]] = False
-        last[groups[i]] = i
+        group = groups[i]
+        is_same = is_alive[i] == is_shown[group]
+        for c in range(rows.shape[1]):
+            is_same &= rows[i, c] == shown[group, c]
+        if is_same:
+            continue
+        if is_shown[group]:
+            for c in range(rows.shape[1]):
+                changed[n, c] = shown[group, c]
+            changed_ticks[n], signs[n] = ticks[i], -1
+            n += 1
+        if is_alive[i]:
+            for c in range(rows.shape[1]):
+                changed[n, c] = rows[i, c]
+            changed_ticks[n], signs[n] = ticks[i], 1
+            n += 1
+        for c in range(rows.shape[1]):
+            shown[group, c] = rows[i, c]
+        is_shown[group] = is_alive[i]
+    return n
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +78,10 @@ class GroupChanges:
 
         `shown` is what each group showed before, and is brought up to date.
         """
-        previous, is_last = np.empty(self.groups.shape[0], np.int64), np.ones(self.groups.shape[0], np.bool_)
-        _find_previous(self.groups, np.full(is_shown.shape[0], -1, np.int64), previous, is_last)
-        is_first = previous < 0
-        before, was_alive = rows[previous], is_alive[previous]
-        before[is_first], was_alive[is_first] = shown[self.groups[is_first]], is_shown[self.groups[is_first]]
-        has_changed = (is_alive != was_alive) | (rows != before).any(axis=1)
-        shown[self.groups[is_last]], is_shown[self.groups[is_last]] = rows[is_last], is_alive[is_last]
-        # Each change removes a row, then adds one, as far as there is one.
-        both = np.stack((before, rows), axis=1).reshape(-1, rows.shape[1])
-        is_there = np.stack((has_changed & was_alive, has_changed & is_alive), axis=1).ravel()
-        signs: Signs = np.tile(np.array([-1, 1], np.int8), rows.shape[0])
-        return DeltaRun(both[is_there], np.repeat(self.ticks, 2)[is_there], signs[is_there])
+        size = 2 * self.groups.shape[0]
+        changed, ticks = np.empty((size, rows.shape[1]), np.int64), np.empty(size, np.int64)
+        signs: Signs = np.empty(size, np.int8)
+        n = _compare_with_shown(
+            self.groups, self.ticks, as_contiguous(rows), is_alive, shown, is_shown, changed, ticks, signs
+        )
+        return DeltaRun(changed[:n], ticks[:n], signs[:n])

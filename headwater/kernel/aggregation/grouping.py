@@ -352,9 +352,9 @@ class GroupOperator(Operator):
         for place, (key, spec) in enumerate(self._result_specs, len(self._all_keys)):
             rows[:, place] = results[key, spec.function]
         compared = changes.compare(rows, is_alive, self._shown, self._is_shown)
-        touched = np.unique(groups)
         if self._key_columns:
-            self._remove_groups(touched[self._sizes.table[touched] == 0])
+            were_empty = np.unique(changes.groups[~is_alive])
+            self._remove_groups(were_empty[self._sizes.table[were_empty] == 0])
         return compared
 
     def _find_groups(self, rows: Ints) -> Ints:
