@@ -55,10 +55,8 @@ def _replace_rows(relations, indexes, keys, values, expired, arrived, count):  #
 
 
 @compiled
-def _probe_ring_index(relations, indexes, keys, probes):  # type: ignore[no-untyped-def]
+def _probe_ring_index(relations, indexes, keys, probes, whole, probe):  # type: ignore[no-untyped-def]
     """Find the ring of each key; gives how many keys have one."""
-    whole = np.zeros(1, np.int32)
-    probe = np.empty((1, 1), np.int64)
     found = 0
     for i in range(probes.shape[0]):
         probe[0, 0] = probes[i]
@@ -67,7 +65,7 @@ def _probe_ring_index(relations, indexes, keys, probes):  # type: ignore[no-unty
 
 
 @compiled
-def _probe_ordered_index(relations, indexes, keys, probes):  # type: ignore[no-untyped-def]
+def _probe_ordered_index(relations, indexes, keys, probes, whole, probe):  # type: ignore[no-untyped-def]
     """Find the highest node of each key in the tree; gives how many keys have one."""
     rows = rows_of(relations, 0)
     links = links_at(indexes[0, LINKS], rows.shape[0] + 1, 2)
@@ -146,8 +144,9 @@ class IndexedWindow:
         if way == "loop":
             tables = RelationTables([self._relation])
             loop = _probe_ordered_index if isinstance(self._index, OrderedIndex) else _probe_ring_index
-            loop(tables.relations, tables.indexes, tables.keys, keys[:1])
-            run = partial(loop, tables.relations, tables.indexes, tables.keys, keys)
+            room = np.zeros(1, np.int32), np.empty((1, 1), np.int64)
+            loop(tables.relations, tables.indexes, tables.keys, keys[:1], *room)
+            run = partial(loop, tables.relations, tables.indexes, tables.keys, keys, *room)
         else:
             run = partial(self._probe_in_batches, keys.reshape(-1, 1), BATCH if way == "batches" else 1)
         found: list[int] = []

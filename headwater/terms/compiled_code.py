@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from inspect import getfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
@@ -77,9 +77,13 @@ def compiled(function: Any = None, /, *, makes_arrays: bool = False, **options: 
     time. It need not where all arrays are the caller's. A function that makes or gives arrays, or calls one that does,
     must say so (`makes_arrays`), and had better leave its loops to others that do not.
     """
-    if function is None:
-        return lambda decorated: compiled(decorated, makes_arrays=makes_arrays, **options)
-    dispatcher: Any = nb.njit(_nrt=makes_arrays, **options)(function)
+    # The option is numba's own, and not in its types.
+    options["_nrt"] = makes_arrays
+    return partial(_compile, options) if function is None else _compile(options, function)
+
+
+def _compile(options: dict[str, Any], function: Any) -> Any:
+    dispatcher: Any = nb.njit(**options)(function)
     COMPILATIONS.functions += "inline" not in options
     can_compile = is_jitted(dispatcher)  # not with NUMBA_DISABLE_JIT: then it is the function itself
     if can_compile:

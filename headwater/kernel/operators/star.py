@@ -35,11 +35,11 @@ def _find_runs(triples, ends, predicates, objects, is_open, lows, highs):  # typ
     many runs there are, and the length of the longest.
     """
     count = predicates.shape[0]
-    runs, longest = 0, 0
-    low = 0
+    runs = longest = low = 0
     while low < triples.shape[0]:
         subject, high = triples[low, 0], low
-        found, matches = np.int64(0), 0
+        found = np.int64(0)
+        matches = 0
         is_behind = False
         while not is_behind:
             predicate, value = triples[high, 1], triples[high, 2]
@@ -50,7 +50,7 @@ def _find_runs(triples, ends, predicates, objects, is_open, lows, highs):  # typ
             high += 1
             is_behind = high == triples.shape[0] or triples[high, 0] != subject
             is_behind |= ends.shape[0] > 0 and ends[high - 1]
-        different = 0
+        different = np.int64(0)
         for k in range(count):
             different += (found >> k) & 1
         if different == count or matches > different or count > _MOST_BITS:
@@ -62,9 +62,9 @@ def _find_runs(triples, ends, predicates, objects, is_open, lows, highs):  # typ
 
 
 @compiled
-def _write_solutions(
+def _write_solutions(  # type: ignore[no-untyped-def]
     triples, lows, highs, run, patterns, as_set, signs, collapsed, values, sizes, choice, copies, rows, n
-):  # type: ignore[no-untyped-def]
+):  # fmt: skip
     """Write the solutions of runs, from one of them on, behind `n` rows; ends before a run for which there is no room.
 
     Gives the run where it ends, the number of rows, and the number of solutions of that run. Room is made outside:
