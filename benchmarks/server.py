@@ -39,6 +39,7 @@ from typing import Any
 
 import headwater as hw
 from benchmarks.reporting import machine, print_result, progress
+from headwater.running.freed_memory import keep_freed_memory
 
 _INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 _STREAM = "readings"
@@ -317,6 +318,8 @@ def measure_resuming(reconnects: int, kills: int) -> tuple[int, int]:
 
 
 def main() -> None:
+    # As `headwater run` and the server do: the engine alone has the same.
+    keep_freed_memory()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--subscribers", type=int, default=1000)
     parser.add_argument("--answers", type=int, default=200)

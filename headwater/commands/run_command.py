@@ -35,6 +35,7 @@ from headwater.commands.settings_file import choose_egress, choose_idle, choose_
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.freed_memory import keep_freed_memory
 from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
 from headwater.terms.model import SECOND
@@ -86,6 +87,7 @@ class RunOptions:
 
 def run(options: RunOptions) -> None:
     """Runs until the streams end or, when following, until Ctrl-C."""
+    keep_freed_memory()
     line = ProgressLine(sys.stderr, quiet=options.quiet)
     with show_warnings(line):
         _run(options, line)

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from headwater.errors import SettingError
+from headwater.running.freed_memory import keep_freed_memory
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def serve(options: ServeOptions) -> None:
     logging.basicConfig(format="%(asctime)s server %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     for note in notes:
         print(note, file=sys.stderr)
+    keep_freed_memory()
     scheme = "http" if table.certificate is None else "https"
     where = f"listening at {scheme}://{table.host}:{table.port}, state in {settings.state}"
     http_server.serve(settings, lambda: print(where, file=sys.stderr, flush=True))

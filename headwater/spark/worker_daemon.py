@@ -16,6 +16,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from headwater.running.freed_memory import keep_freed_memory
+
 _NO_THREADS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -51,6 +53,8 @@ def prepare_daemon(import_more: Callable[[], None] = lambda: None) -> bool:
         os.environ.setdefault(name, value)
     _import_modules()
     import_more()
+    # The workers that are forked have the setting, too.
+    keep_freed_memory()
     # What is here now stays: a collection in a worker need not touch it, and its memory stays shared.
     gc.collect()
     gc.freeze()

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from headwater.errors import HeadwaterError
+from headwater.running.freed_memory import keep_freed_memory
 from headwater.server.page.served.page_calls import PAGE_CALLS, PageCalls
 from headwater.server.process.call_errors import error_to_plain
 from headwater.server.process.engine_service import EngineService
@@ -41,6 +42,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    keep_freed_memory()
     connection = socket.socket(fileno=int(sys.argv[1]))
     frames = FrameSocket(connection)
     first = frames.receive()
