@@ -42,7 +42,7 @@ class ModeSwitch:
         from headwater.spark.realtime.mode_switch import switch_to_micro_batches, switch_to_real_time
 
         if now.runner == ON_SPARK:
-            return switch_to_micro_batches(self.folder, known, now, self.workload)
+            return switch_to_micro_batches(self.session(), self.folder, known, now, self.workload)
         if not self._finish_planned_batch(known):
             return None
         finished = CheckpointRecord.read(self.folder) or known

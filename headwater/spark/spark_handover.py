@@ -1,6 +1,6 @@
 """What real-time mode has left for micro-batches, in their folder of the checkpoint, until their first batch is done.
 
-    spark/handover/starts.json            by stream, the offsets at which the first batch begins
+    spark/handover/starts.json            where the first batch begins to read
     spark/handover/shard-0/…              the state of a shard, as a snapshot
 
 Spark's state store and its logs begin anew. The first batch of a shard finds nothing in the store and takes the
@@ -17,6 +17,7 @@ from pathlib import Path
 from headwater.execution.window_log import LogSegment
 from headwater.running.checkpoints import report_checkpoint_damage
 from headwater.sources.kafka import KafkaSource
+from headwater.sources.offsets import Offset
 from headwater.sources.records import RecordSource
 from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots
 from headwater.spark.spark_logs import TopicOffsets, last_commit
@@ -34,6 +35,9 @@ class Handover:
 
     folder: Path
     starts: Mapping[str, TopicOffsets]
+    """By stream, the offsets of its topics."""
+    unread: Offset
+    """How far the streams were read that real-time mode has not read."""
 
     @classmethod
     def read(cls, logs: Path) -> Handover | None:
@@ -44,7 +48,8 @@ class Handover:
         if last_commit(logs) >= 0 or not path.exists():
             return None
         with report_checkpoint_damage(path):
-            return cls(folder, dict(json.loads(path.read_text("utf-8"))))
+            content = json.loads(path.read_text("utf-8"))
+            return cls(folder, dict(content["topics"]), Offset.from_json(content["unread"]))
 
     def begin(self, stream: str, source: RecordSource) -> RecordSource:
         """The source of a stream as the first batch reads it."""
@@ -62,12 +67,13 @@ def write_shard(logs: Path, key: int, state: bytes, segments: list[LogSegment]) 
     ShardSnapshots(logs / _FOLDER / f"shard-{key}").write_whole(_RUN, 0, [state], segments)
 
 
-def write_starts(logs: Path, starts: Mapping[str, TopicOffsets]) -> None:
+def write_starts(logs: Path, starts: Mapping[str, TopicOffsets], unread: Offset) -> None:
     """Leave where the first batch begins, durably; the shards must be there."""
     folder = logs / _FOLDER
     with report_checkpoint_damage(folder):
         create_folder(folder)
-        replace_file(folder / _STARTS, json.dumps(starts, indent=2).encode() + b"\n")
+        content = {"topics": starts, "unread": unread.to_json()}
+        replace_file(folder / _STARTS, json.dumps(content, indent=2).encode() + b"\n")
 
 
 def read_handed_over(folder: Path, key: int) -> tuple[bytes, list[LogSegment]]:

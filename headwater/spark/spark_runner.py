@@ -80,6 +80,8 @@ def outcome_rows(
     _register(spark, HeadwaterSource)
     read_here, records = _separate_records(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key, live)
+    if handover is not None:
+        feed = feed._replace(begin=handover.unread)
     if look_seconds is not None:
         feed = feed._replace(heartbeat_seconds=look_seconds, waits=not records)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from headwater.running.checkpoints import CheckpointError, report_checkpoint_damage
 from headwater.spark.realtime.shard_worker import RunNames
@@ -37,6 +38,8 @@ class CheckpointPlan:
     runs: tuple[tuple[str, int], ...] = ()
     starts: Mapping[str, TopicOffsets] = field(default_factory=dict)
     """By stream, where the first batch begins to read, if micro-batches have read what comes before."""
+    unread: Mapping[str, Any] = field(default_factory=dict)
+    """How far micro-batches have read streams that real-time mode does not read, as JSON: they may read them again."""
 
     def begin_run(self, folder: Path) -> CheckpointPlan:
         """The plan with a new run behind those before, durably in the folder; an older plan must be the same.
@@ -49,7 +52,7 @@ class CheckpointPlan:
         if known is not None and known.has_state(last):
             known._check(self, folder)
             runs = ((known.names.of(last), known.first_of(last)),)
-            begun = replace(self, version=known.version, runs=runs, starts=known.starts)
+            begun = replace(self, version=known.version, runs=runs, starts=known.starts, unread=known.unread)
         begun = replace(begun, runs=(*begun.runs, (uuid.uuid4().hex[:12], last + 1)))
         begun.write(folder)
         return begun

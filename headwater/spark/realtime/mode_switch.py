@@ -11,8 +11,10 @@ the first one is removed. A switch that was killed before that is done again, an
 
 from __future__ import annotations
 
+import json
+import logging
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,15 +33,27 @@ from headwater.running.program_description import ProgramDescription
 from headwater.running.state_handover import ReadPartitions, own_triples_of, to_batch_state, to_ordered_state
 from headwater.running.workload import Workload
 from headwater.sources.kafka import KafkaReader, KafkaSource
+from headwater.sources.kafka_jars import ensure_kafka
+from headwater.sources.offsets import Offset
+from headwater.sources.source import SourceError
 from headwater.spark.realtime.checkpoint_plan import SPARK_LOGS, CheckpointPlan
+from headwater.spark.realtime.kafka_admin import can_ask_broker, count_partitions
 from headwater.spark.realtime.realtime_runner import kafka_sources, plan_checkpoint
 from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots
 from headwater.spark.spark_handover import Handover, read_handed_over, write_shard, write_starts
-from headwater.spark.spark_logs import TopicOffsets, last_commit, read_shard_state, read_topic_offsets
+from headwater.spark.spark_logs import (
+    TopicOffsets,
+    last_commit,
+    read_shard_state,
+    read_source_lines,
+    read_topic_offsets,
+)
 from headwater.terms.durable_files import remove_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 _FROM_THE_BEGINNING = -2
 """How Spark's connector names the first offset of a partition: one that is new has nothing that was read."""
@@ -56,7 +70,8 @@ def switch_to_real_time(
         plan = plan_checkpoint(spark, workload)
         starts = _read_starts(folder / SPARK_STATE, kafka_sources(workload), plan)
         if starts is not None:
-            _write_snapshots(spark, folder, workload, replace(plan, starts=starts))
+            unread = _read_unread(folder / SPARK_STATE, starts).to_json()
+            _write_snapshots(spark, folder, workload, replace(plan, starts=starts, unread=unread))
         return _write_record(folder, known, now)
 
 
@@ -72,16 +87,31 @@ def _read_starts(
         found = dict(handover.starts)
     else:
         return None
-    return {
-        stream: {
-            topic: {
-                str(number): found[stream].get(topic, {}).get(str(number), _FROM_THE_BEGINNING)
-                for number in range(count)
-            }
-            for topic, count in plan.topics[stream].items()
+    return _with_all_partitions(found, plan.topics)
+
+
+def _with_all_partitions(
+    starts: Mapping[str, TopicOffsets], counts: Mapping[str, Mapping[str, int]]
+) -> dict[str, TopicOffsets]:
+    """The offsets with those of partitions that were added to the topics: Spark asks for all."""
+    found: dict[str, TopicOffsets] = {}
+    for stream, topics in starts.items():
+        new = {
+            topic: dict.fromkeys(map(str, range(count)), _FROM_THE_BEGINNING)
+            for topic, count in counts.get(stream, {}).items()
         }
-        for stream in sources
-    }
+        found[stream] = {topic: {**new.get(topic, {}), **topics.get(topic, {})} for topic in {**new, **topics}}
+    return found
+
+
+def _read_unread(logs: Path, read: Collection[str]) -> Offset:
+    """How far micro-batches have read other streams than those that real-time mode reads."""
+    last, handover = last_commit(logs), Handover.read(logs)
+    if last < 0:
+        return Offset() if handover is None else handover.unread
+    with report_checkpoint_damage(logs):
+        offset = Offset.from_json(json.loads(read_source_lines(logs, last)[0])).without_heartbeats()
+    return Offset({stream: one for stream, one in offset.streams.items() if stream not in read})
 
 
 def _write_snapshots(spark: SparkSession, folder: Path, workload: Workload, plan: CheckpointPlan) -> None:
@@ -125,7 +155,7 @@ def _read_partitions(
 
 
 def switch_to_micro_batches(
-    folder: Path, known: CheckpointRecord, now: CheckpointRecord, workload: Workload
+    spark: SparkSession, folder: Path, known: CheckpointRecord, now: CheckpointRecord, workload: Workload
 ) -> CheckpointRecord:
     """Have micro-batches go on where real-time mode is; gives the record of the checkpoint."""
     with _replacing(folder, REALTIME_STATE, SPARK_STATE):
@@ -139,12 +169,13 @@ def switch_to_micro_batches(
                 own = own_triples_of(description.sharding, shard)
                 state, segments = to_batch_state(program, logs.pop(WINDOWS, []), orders, logs, own)
                 write_shard(folder / SPARK_STATE, key, state, segments)
-            starts = plan.starts
+            starts, sources = plan.starts, kafka_sources(workload)
             if last >= 0:
-                streams = kafka_sources(workload)
-                found = read_topic_offsets(before / SPARK_LOGS, last, len(streams), first=0)
-                starts = dict(zip(streams, found, strict=True))
-            write_starts(folder / SPARK_STATE, starts)
+                found = read_topic_offsets(before / SPARK_LOGS, last, len(sources), first=0)
+                starts = dict(zip(sources, found, strict=True))
+            starts = _with_all_partitions(starts, _count_partitions(spark, sources))
+            unread = Offset.from_json(plan.unread) if plan.unread else Offset()
+            write_starts(folder / SPARK_STATE, starts, unread)
         return _write_record(folder, known, now)
 
 
@@ -161,6 +192,19 @@ def _replacing(folder: Path, old: str, new: str) -> Iterator[None]:
     yield
     with report_checkpoint_damage(folder):
         remove_files(folder / old)
+
+
+def _count_partitions(spark: SparkSession, sources: Mapping[str, KafkaSource]) -> dict[str, Mapping[str, int]]:
+    """By stream, how many partitions its topics have now; nothing where no broker can be asked."""
+    ensure_kafka(spark)
+    if not can_ask_broker(spark):
+        return {}
+    try:
+        return {stream: count_partitions(spark, one.connector_options(), one.topics) for stream, one in sources.items()}
+    except SourceError as error:
+        # A run that follows waits for its broker; only partitions that were added would be missed.
+        logger.warning("%s", error)
+        return {}
 
 
 def _keys_of(description: ProgramDescription) -> tuple[int, ...]:

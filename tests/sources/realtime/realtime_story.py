@@ -30,8 +30,8 @@ class RealtimeStory:
     def __init__(self, spark: SparkSession, broker: Broker, folder: Path, *, takes_answers: bool = False) -> None:
         name = uuid.uuid4().hex[:8]
         self._spark, self._servers, self._folder = spark, broker.servers, folder
-        self._source, self._target = f"in-{name}", f"out-{name}"
-        settings = {"servers": broker.servers, "source": self._source, "target": self._target}
+        self.source, self._target = f"in-{name}", f"out-{name}"
+        settings = {"servers": broker.servers, "source": self.source, "target": self._target}
         more = {"marks": str(folder), "shards": 2, "takes_answers": takes_answers}
         self._settings = {**settings, **more}
         self.is_real_time = True
@@ -58,7 +58,7 @@ class RealtimeStory:
                 by_partition[place % 2].append(json.dumps({"id": sensor, "at": at, "v": value}).encode())
         self._second += seconds
         for partition, records in by_partition.items():
-            put(self._spark, self._servers, self._source, records, partition)
+            put(self._spark, self._servers, self.source, records, partition)
 
     def start(self) -> None:
         """Start the run, or start it again."""
