@@ -25,6 +25,7 @@ from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.terms.packing import Plain, pack, unpack
+from headwater.windows.heartbeat import Heartbeat
 
 S, T = "http://ex/s", "http://ex/t"
 HEAD = "PREFIX : <http://ex/>\n"
@@ -283,16 +284,54 @@ def test_what_micro_batches_gave_up_is_late_in_real_time_mode() -> None:
     with pytest.raises(ValueError, match="offset 1 of partition 0 comes behind offset 1"):
         after.evaluation.note_read(S, 0, 1)
     after.evaluation.note_read(S, 1, 1)
-    outcome = after.step(chunks_of([(S, element(S, 23, 1, 1)), (S, element(S, 24, 1, 2))]))
+    # It comes nearer, and what it has is late still.
+    outcome = after.step(chunks_of([(S, element(S, 23, 1, 1))]))
     assert [(one.kind, one.position) for one in outcome.dead_letters] == [("late", (1, 1))]
+    outcome = after.step(chunks_of([(S, element(S, 23, 1, 2)), (S, element(S, 24, 1, 3))]))
+    assert [(one.kind, one.position) for one in outcome.dead_letters] == [("late", (1, 2))]
     assert list(outcome.answers) == []
     # From here on both partitions are waited for; 24 of partition 1 and 30 of partition 0 are in the windows.
-    outcome = after.step(chunks_of([(S, element(S, 60, 0, 2)), (S, element(S, 41, 1, 3))]))
+    outcome = after.step(chunks_of([(S, element(S, 60, 0, 2)), (S, element(S, 41, 1, 4))]))
     totals = {one.time: {str(row[2]).strip('"') for row in one.rows} for one in outcome.answers}
-    assert totals[24] == {"s1.2"}
-    assert totals[30] == {"s0.1", "s1.2"}
+    assert totals[24] == {"s1.3"}
+    assert totals[30] == {"s0.1 s1.3"}
     assert totals[36] == {"s0.1"}
     assert max(totals) == 40
+
+
+def test_what_a_silence_has_closed_stays_closed() -> None:
+    made = description(TOTALS)
+    shard = MicroBatches(made)
+    first = [(S, element(S, 4, 0, 0)), (S, element(S, 4, 1, 0))]
+    silence = Chunk(S, heartbeat=Heartbeat(0, 0, settled=9))
+    outcome = shard.step([*chunks_of(first), silence])
+    assert max(one.time for one in outcome.answers) == 8
+    after = go_to_real_time(shard, made, {S: {0: 1, 1: 1}})
+    assert after.step([]).watermarks == {}
+    state, _ = after.evaluation.evaluation.changes()
+    assert ProgramState.from_plain(unpack(state)).clocks[S, None].watermark == 9
+    some = [(S, element(S, 8, 0, 1)), (S, element(S, 9, 0, 2)), (S, element(S, 11, 1, 1))]
+    outcome = after.step(chunks_of(some))
+    assert [(one.kind, one.position) for one in outcome.dead_letters] == [("late", (0, 1))]
+    assert list(outcome.answers) == []
+    back = go_to_micro_batches(after, made)
+    outcome = back.step(chunks_of([(S, element(S, 8, 1, 2)), (S, element(S, 20, 0, 3)), (S, element(S, 20, 1, 3))]))
+    assert [(one.kind, one.position) for one in outcome.dead_letters] == [("late", (1, 2))]
+    assert [one.time for one in outcome.answers] == [10, 12, 14, 16, 18]
+
+
+def test_a_clock_that_knows_no_partitions_goes_over() -> None:
+    made = replace(description(TOTALS), skews=())
+    shard = MicroBatches(made)
+    shard.step(chunks_of([(S, element(S, 0, 0, 0)), (S, element(S, 30, 0, 1))]))
+    after = go_to_real_time(shard, made, {S: {0: 2, 1: 0}})
+    # What each partition has come to is not known.
+    assert after.evaluation.awaited[S] == (0, 1)
+    program, _ = to_batch_state(after.evaluation.evaluation.changes()[0], [], after.evaluation.orders_to_plain(), {})
+    assert ProgramState.from_plain(unpack(program)).next_times[S] == 31
+    outcome = after.step(chunks_of([(S, element(S, 29, 0, 2)), (S, element(S, 31, 0, 3)), (S, element(S, 40, 1, 0))]))
+    assert [(one.kind, one.position) for one in outcome.dead_letters] == [("late", (0, 2))]
+    assert [one.time for one in outcome.answers] == [30]
 
 
 def test_a_stream_that_has_brought_nothing_goes_over() -> None:
