@@ -114,17 +114,17 @@ class KafkaSource(RecordSource):
             "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MILLISECONDS),
             "failOnDataLoss": "true",
             **usual,
-            **self._starting_options(),
-            **self.connector_options(),
+            **self._options_with_start(),
         }
         return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
 
-    def _starting_options(self) -> dict[str, str]:
-        return (
-            _options_of_start(self.start)
-            if self.starting_offsets is None
-            else {"startingOffsets": self.starting_offsets}
-        )
+    def _options_with_start(self) -> dict[str, str]:
+        """Where a run begins, and the options of the user, which may say that, too, unless a checkpoint does."""
+        if self.starting_offsets is None:
+            return {**_options_of_start(self.start), **self.connector_options()}
+        given = self.connector_options().items()
+        others = {name: value for name, value in given if not name.lower().startswith("starting")}
+        return {**others, "startingOffsets": self.starting_offsets}
 
     def _wait_for_broker(self) -> None:
         """Try to connect for as long as was said; a `SourceError` where no broker answers."""

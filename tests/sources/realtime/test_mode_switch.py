@@ -314,6 +314,21 @@ def test_partitions_that_were_added_are_read_from_their_beginning(checkpoint: Ch
     assert plan.topics == {S: {"in": 3}}
 
 
+def test_the_offsets_of_a_checkpoint_come_before_all_other_starts() -> None:
+    source = hw.kafka(
+        "localhost:9092",
+        "in",
+        format="ntriples",
+        start="latest",
+        options={"StartingTimestamp": "7", "minPartitions": "3"},
+    )
+    options = source.start_at({"in": {"0": 4, "1": -2}})._options_with_start()
+    assert json.loads(options.pop("startingOffsets")) == {"in": {"0": 4, "1": -2}}
+    assert options == {"kafka.bootstrap.servers": "localhost:9092", "minPartitions": "3"}
+    assert source.start_at(None)._options_with_start() == source._options_with_start()
+    assert source._options_with_start()["startingOffsets"] == "latest"
+
+
 def test_what_is_in_process_stays_there(checkpoint: Checkpoint) -> None:
     checkpoint.claim(IN_PROCESS)
     for runner in (ON_SPARK, IN_REAL_TIME):

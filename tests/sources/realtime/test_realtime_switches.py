@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from headwater.spark.realtime.kafka_admin import java_client_settings, java_of
 from headwater.spark.spark_logs import last_commit
@@ -78,3 +81,29 @@ def test_a_run_changes_its_mode_and_back(kafka_spark: SparkSession, broker: Brok
     assert story.starts == 3, story.log()
     # Batches are counted anew in each mode, and name files together with the run.
     assert len(set(runs)) == 3
+
+
+@pytest.mark.soak
+def test_runs_that_are_killed_change_their_mode(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    story, choose = RealtimeStory(kafka_spark, broker, tmp_path), random.Random(107)
+    story.write(2)
+    try:
+        for number in range(12):
+            story.is_real_time = number % 2 == 1
+            story.start()
+            # A run begins to answer after about ten seconds; some are killed before or while they switch.
+            end = time.monotonic() + choose.uniform(6, 22)
+            while time.monotonic() < end:
+                story.write(1)
+                time.sleep(0.5)
+            story.end()
+        for is_real_time in (True, False):
+            story.is_real_time = is_real_time
+            story.start()
+            story.write(1)
+            story.wait_for_all()
+            story.end()
+    finally:
+        story.end()
+    # None had to be started again.
+    assert story.starts == 14, story.log()
