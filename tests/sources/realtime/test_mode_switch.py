@@ -84,6 +84,7 @@ class Checkpoint:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.partitions = 2
+        self.version: tuple[int, ...] = ()
         self.queries: tuple[str, ...] = (TOTALS,)
         self.answers: dict[tuple[str, int], Any] = {}
         self.names: list[str] = []
@@ -95,7 +96,7 @@ class Checkpoint:
 
     @property
     def plan(self) -> CheckpointPlan:
-        return CheckpointPlan({S: {"in": self.partitions}}, (), 0, None, 1)
+        return CheckpointPlan({S: {"in": self.partitions}}, self.version, 0, None, 1)
 
     @property
     def description(self) -> ProgramDescription:
@@ -327,6 +328,21 @@ def test_the_offsets_of_a_checkpoint_come_before_all_other_starts() -> None:
     assert options == {"kafka.bootstrap.servers": "localhost:9092", "minPartitions": "3"}
     assert source.start_at(None)._options_with_start() == source._options_with_start()
     assert source._options_with_start()["startingOffsets"] == "latest"
+
+
+@pytest.mark.parametrize(("found", "wanted"), [((4,), (4,)), (None, (9,)), ((4, 5), (9,))])
+def test_the_linked_data_stay_at_the_version_of_the_state(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...] | None, wanted: tuple[int, ...]
+) -> None:
+    checkpoint.run(ON_SPARK, 0, 10)
+    checkpoint.version = (9,)
+    convert = mode_switch.to_ordered_state
+    monkeypatch.setattr(mode_switch, "to_ordered_state", lambda *state: replace(convert(*state), version=found))
+    checkpoint.claim(IN_REAL_TIME)
+    plan = CheckpointPlan.read(checkpoint.folder / REALTIME_STATE)
+    assert plan is not None
+    # One of other data sets says nothing.
+    assert plan.version == wanted
 
 
 def test_what_is_in_process_stays_there(checkpoint: Checkpoint) -> None:
