@@ -31,6 +31,7 @@ from headwater.running.checkpoints import (
 from headwater.running.ordered_evaluation import StreamPartitions
 from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import Shipped
+from headwater.running.state_handover import to_ordered_state
 from headwater.running.workload import Workload
 from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk
@@ -336,7 +337,7 @@ def test_the_linked_data_stay_at_the_version_of_the_state(
 ) -> None:
     checkpoint.run(ON_SPARK, 0, 10)
     checkpoint.version = (9,)
-    convert = mode_switch.to_ordered_state
+    convert = to_ordered_state
     monkeypatch.setattr(mode_switch, "to_ordered_state", lambda *state: replace(convert(*state), version=found))
     checkpoint.claim(IN_REAL_TIME)
     plan = CheckpointPlan.read(checkpoint.folder / REALTIME_STATE)
