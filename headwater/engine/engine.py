@@ -17,6 +17,7 @@ from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine import realtime_runs
+from headwater.engine.checkpoint_claims import ModeSwitch, claim_for_run, name_runner
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
 from headwater.engine.function_arguments import add_function
@@ -50,9 +51,7 @@ from headwater.running.checkpoints import (
     adopt_checkpoint_key,
     check_spread,
     choose_shard_plan,
-    claim_checkpoint,
     lock_checkpoint,
-    new_run,
 )
 from headwater.running.delivery import Delivery, OnAnswer, OnBatch, OnProgress
 from headwater.running.in_process import run_in_process
@@ -68,7 +67,7 @@ from headwater.sinks.sink import Sink, open_sink
 from headwater.sources.feed import Feed
 from headwater.sources.live_streams import are_all_closed, has_received
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
-from headwater.sources.records import RecordSource, skews_of
+from headwater.sources.records import skews_of
 from headwater.sources.source import Source
 from headwater.terms.arguments import (
     check_duration,
@@ -405,11 +404,13 @@ class Engine(RunsInBackground):
             for sink in takers.sinks:
                 open_sink(sink, None if self._in_process else self.session(), self._egress)
 
+            deliver = partial(self._make_delivery, takers, open_sources)
+
             def renew() -> Workload:
                 self._workload = self._open_workload(open_sources, stack)
                 if self._workload.description.queries:
                     before = self._claimed
-                    self._claimed = self._claim(self._workload, before.run)
+                    self._claimed = self._claim(self._workload, deliver, before.run)
                     self._claimed.write()
                     if before.record is None:
                         self._continued = self._claimed.continued
@@ -420,7 +421,9 @@ class Engine(RunsInBackground):
             self._changes, self._workload = WorkloadChanges(renew, self._woken), workload
             if self._queries is not registered:  # They were changed while the sources were opened.
                 self._changes.request()
-            delivery = self._make_delivery(workload, takers, open_sources)
+            self._claimed = self._claim(workload, deliver)
+            self._continued = self._claimed.continued
+            delivery = deliver(workload, self._claimed.run)
             on_open()
             try:
                 return self._run_workload(workload, delivery, follow, drain, trigger_seconds, takers)
@@ -449,10 +452,12 @@ class Engine(RunsInBackground):
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
-    def _make_delivery(self, workload: Workload, takers: Takers, open_sources: Mapping[str, Source]) -> Delivery:
-        """What takes the outcomes of batches where they go; claims the checkpoint. `open_sources` may become more."""
-        self._claimed = self._claim(workload)
-        self._continued = self._claimed.continued
+    def _make_delivery(
+        self, takers: Takers, open_sources: Mapping[str, Source], workload: Workload, run: str, in_batches: bool = False
+    ) -> Delivery:
+        """What takes the outcomes of batches where they go, under the name of a run. `open_sources` may become more."""
+        # In real-time mode Spark and its workers write, but not the batch that micro-batches have left.
+        writes = in_batches or not self._realtime
 
         def report(progress: Progress) -> None:
             self._progress = progress
@@ -466,11 +471,10 @@ class Engine(RunsInBackground):
             on_batch=takers.on_batch,
             on_progress=report,
             subscriptions=self._subscriptions,
-            # In real-time mode Spark and its workers write them.
-            sinks=() if self._realtime else takers.sinks,
-            dead_letters=None if self._realtime else self._dead_letters,
-            run=self._claimed.run,
-            strict=self._strict and not self._realtime,
+            sinks=takers.sinks if writes else (),
+            dead_letters=self._dead_letters if writes else None,
+            run=run,
+            strict=self._strict and writes,
             line_numbers=lambda *place: Feed(open_sources).line_numbers(*place),
             text_at=lambda *place: Feed(open_sources).text_at(*place),
             queries=workload.initial_progress(),
@@ -508,8 +512,7 @@ class Engine(RunsInBackground):
 
             letters = (self._dead_letters, self._claimed.run, self._strict)
             run = realtime_runs.real_time_run(takers, self._subscriptions, letters, self._checkpoint)
-            accept = how["accept_state"]
-            run_in_real_time(self.session(), workload, self._changes, delivery, self._stop, run, accept)
+            run_in_real_time(self.session(), workload, self._changes, delivery, self._stop, run, how["accept_state"])
         else:
             from headwater.spark.spark_runner import run_on_spark
 
@@ -526,17 +529,13 @@ class Engine(RunsInBackground):
     def _sources_at_work(self) -> dict[str, AnySource]:
         return {} if self._workload is None else {one: self._sources[one] for one in self._workload.sources}
 
-    def _claim(self, workload: Workload, run: str | None = None) -> CheckpointClaim:
-        """The name of the run, and what it takes over from the checkpoint."""
-        if self._checkpoint is None:
-            return CheckpointClaim(run or new_run())
-        if not workload.description.queries:
-            # The first query claims the checkpoint.
-            known = CheckpointRecord.read(self._checkpoint)
-            return CheckpointClaim(new_run() if known is None else known.run)
-        runner = "in process" if self._in_process else "in real-time mode" if self._realtime else "on Spark"
-        records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
-        return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
+    def _claim(self, workload: Workload, deliver: Callable[..., Delivery], run: str | None = None) -> CheckpointClaim:
+        """The name of the run, and what it takes over from the checkpoint; `deliver` is `_make_delivery`."""
+        runner = name_runner(in_process=self._in_process, realtime=self._realtime)
+        made = partial(deliver, workload, in_batches=True)
+        return claim_for_run(
+            self._checkpoint, workload, runner, run, lambda at: ModeSwitch(at, self.session, workload, made, self._stop)
+        )
 
     def _sharding(self, queries: Sequence[RegisteredQuery], usual: Callable[[], int] = lambda: 1) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""

@@ -555,7 +555,7 @@ class Program:
         if key not in state.clocks and any(stream == other for other, _ in state.clocks):
             # Another clock timed the elements that were removed, so their times by this clock are not known.
             return NOT_YET
-        if clock.highest_time is None:
+        if clock.newest_time is None:
             return None
         held = self.log.removed_until[key] + 1 if key in self.log.removed_until else None
         since = (held, self._reads.since(stream, self.patterns(name)[stream]))

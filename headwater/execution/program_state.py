@@ -75,7 +75,7 @@ class ProgramState:
         for (stream, _), clock in self.clocks.items():
             marks = [
                 mark
-                for mark in (found.get(stream), None if clock.highest_time is None else clock.highest_time + 1)
+                for mark in (found.get(stream), None if clock.newest_time is None else clock.newest_time + 1)
                 if mark is not None
             ]
             found[stream] = max(marks, default=None)

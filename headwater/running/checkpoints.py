@@ -13,9 +13,9 @@ import os
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from headwater.algebra.partitioning import SPREAD, OneShard
 from headwater.errors import HeadwaterError, SettingError, report_file_errors
@@ -175,6 +175,15 @@ class CheckpointRecord:
             replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n")
 
 
+Switch: TypeAlias = Callable[[CheckpointRecord, CheckpointRecord], CheckpointRecord | None]
+"""Has a checkpoint with the first record go on in the runner, and under the name, of the second one.
+
+Gives the record that it has then; None where the run is to end before that.
+"""
+IN_PROCESS, ON_SPARK, IN_REAL_TIME = "in process", "on Spark", "in real-time mode"
+"""The runners, as records and messages name them."""
+_SWITCHED = {ON_SPARK, IN_REAL_TIME}
+"""Those that go on with checkpoints of each other."""
 _FILE = "headwater.json"
 _LOCK = "lock"
 STATE = "state"
@@ -278,10 +287,11 @@ def claim_checkpoint(
     runner: str,
     records: Collection[str] = (),
     run: str | None = None,
+    switch: Switch | None = None,
 ) -> CheckpointClaim:
     """Begin a checkpoint in a folder, or check that this run can continue the one that is there.
 
-    `run` is the name of the run where it has begun already.
+    `run` is the name of the run where it has begun already, `switch` what makes use of one that another runner made.
     An existing record is replaced by `CheckpointClaim.write` only, after its state has been read.
     """
     known = CheckpointRecord.read(folder)
@@ -290,7 +300,7 @@ def claim_checkpoint(
         begun = CheckpointClaim(run, None, CheckpointRecord.of(run, runner, description, records), folder)
         begun.write()
         return begun
-    if known.runner != runner:
+    if known.runner != runner and (switch is None or not {known.runner, runner} <= _SWITCHED):
         raise CheckpointError(
             f"the checkpoint {folder} was made {known.runner}, and this run is {runner}: use another folder"
         )
@@ -304,7 +314,13 @@ def claim_checkpoint(
     continued = compare_queries(known.queries, now.queries)
     for sentence in continued.sentences():
         logger.warning("%s", sentence)
-    return CheckpointClaim(known.run, continued, now, folder)
+    if switch is not None and known.runner != runner:
+        switched = switch(known, replace(now, run=run or new_run()))
+        if switched is None:
+            return CheckpointClaim(known.run, continued)
+        now = replace(now, run=switched.run)
+        logger.info("the checkpoint %s was made %s, and goes on %s", folder, known.runner, runner)
+    return CheckpointClaim(now.run, continued, now, folder)
 
 
 def compare_queries(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:

@@ -14,9 +14,10 @@ waited for.
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -73,6 +74,9 @@ class KafkaSource(RecordSource):
     skew: int | None = 60_000_000
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     connect_timeout: int | None = None
+    starting_offsets: str | None = None
+    """Where a run begins that goes on with a checkpoint of another mode, as Spark's connector takes it; None where
+    `start` says it."""
 
     @property
     def usual_idle(self) -> int | None:
@@ -93,6 +97,10 @@ class KafkaSource(RecordSource):
         self._wait_for_broker()
         return self._load(spark, {})
 
+    def start_at(self, offsets: Mapping[str, Mapping[str, int]] | None) -> KafkaSource:
+        """The source with these offsets of its topics, by partition, in place of `start`; None leaves it as it is."""
+        return self if offsets is None else replace(self, starting_offsets=json.dumps(offsets))
+
     def connector_options(self) -> dict[str, str]:
         """The options of Spark's connector that say where the broker is, and how it is reached."""
         return {"kafka.bootstrap.servers": self.servers, **fill_in_secrets(dict(self.options))}
@@ -106,10 +114,17 @@ class KafkaSource(RecordSource):
             "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MILLISECONDS),
             "failOnDataLoss": "true",
             **usual,
-            **_starting_options(self.start),
-            **self.connector_options(),
+            **self._options_with_start(),
         }
         return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
+
+    def _options_with_start(self) -> dict[str, str]:
+        """Where a run begins, and the options of the user, which may say that, too, unless a checkpoint does."""
+        if self.starting_offsets is None:
+            return {**_options_of_start(self.start), **self.connector_options()}
+        given = self.connector_options().items()
+        others = {name: value for name, value in given if not name.lower().startswith("starting")}
+        return {**others, "startingOffsets": self.starting_offsets}
 
     def _wait_for_broker(self) -> None:
         """Try to connect for as long as was said; a `SourceError` where no broker answers."""
@@ -201,7 +216,7 @@ def _host_and_port(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _starting_options(start: str) -> dict[str, str]:
+def _options_of_start(start: str) -> dict[str, str]:
     if start in ("earliest", "latest"):
         return {"startingOffsets": start}
     try:
@@ -237,7 +252,7 @@ def kafka(
         check_text("topic", name)
     for server in check_text("servers", servers).split(","):
         _host_and_port(server)
-    _starting_options(start)
+    _options_of_start(start)
     return KafkaSource(
         servers,
         (topic, *topics),

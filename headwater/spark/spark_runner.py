@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from headwater.running.checkpoints import SPARK_STATE
+from headwater.running.checkpoints import SPARK_STATE, CheckpointError
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
 from headwater.running.resting import LOOK_SECONDS
@@ -29,6 +29,8 @@ from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, to_run_error
 from headwater.spark.session import is_local_master
+from headwater.spark.spark_handover import Handover, discard_handover
+from headwater.spark.spark_logs import last_commit, last_planned, read_source_lines
 from headwater.spark.spark_settings import query_settings, set_for_a_while
 from headwater.terms.scratch_folders import ScratchFolder
 
@@ -61,12 +63,13 @@ def outcome_rows(
     live: frozenset[str] = frozenset(),
     look_seconds: float | None = None,
     delivery: WorkerDelivery | None = None,
+    handover: Handover | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`).
 
     The streams in `live` have heartbeats. With `look_seconds` batches follow each other as soon as there is something
     to read, and heartbeats alone make one no sooner than so many seconds after the last. `delivery` says which answers
-    workers write.
+    workers write, `handover` what a run in real-time mode has left for the first batch.
     """
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observe_counts
@@ -77,13 +80,17 @@ def outcome_rows(
     _register(spark, HeadwaterSource)
     read_here, records = _separate_records(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key, live)
+    if handover is not None:
+        feed = feed._replace(begin=handover.unread)
     if look_seconds is not None:
         feed = feed._replace(heartbeat_seconds=look_seconds, waits=not records)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = load_stream(spark.readStream.format(FORMAT).options(**options))
     for stream, source in records.items():
-        chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
-    processor = EvaluationProcessor(ship(spark, description), None if delivery is None else ship(spark, delivery))
+        begun = source if handover is None else handover.begin(stream, source)
+        chunks = chunks.union(record_chunks(spark, stream, begun, description.sharding))
+    shipped = None if delivery is None else ship(spark, delivery)
+    processor = EvaluationProcessor(ship(spark, description), shipped, None if handover is None else handover.folder)
     return observe_counts(
         chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None")
     )
@@ -132,12 +139,14 @@ def run_on_spark(
     trigger_seconds: float | None = None,
     on_read: Callable[[Offset], None] = lambda offset: None,
     is_finished: Callable[[], bool] | None = None,
+    only_planned: bool = False,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
     `accept_state` is called with the first batch: then the state of the checkpoint was read. A run without a query
     waits for one; it ends where it does not follow. `on_read` is called when a batch was delivered. A run that follows
-    only until `is_finished` then answers what is left, and ends.
+    only until `is_finished` then answers what is left, and ends. One of `only_planned` runs the batch that was planned
+    and not committed, and nothing else.
     """
     failures: list[BaseException] = []
     workers: WorkerDelivery | None = None
@@ -146,6 +155,8 @@ def run_on_spark(
     turns = [False, True] if drains and _separate_records(workload.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
+        if batch_id:
+            discard_handover(folder)
         with _outcomes_and_records(batch, workers) as (outcomes, records_of):
             rows: list[Any] = outcomes.toArrow().to_pylist()
             if rows:
@@ -184,13 +195,16 @@ def run_on_spark(
             live=workload.live_streams if follow else frozenset(),
             look_seconds=LOOK_SECONDS if follow and trigger_seconds is None else None,
             delivery=workers,
+            handover=Handover.read(folder),
         )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
-        trigger = (
-            writer.trigger(processingTime=f"{int((trigger_seconds or 0) * 1000)} milliseconds")
-            if follow
-            else writer.trigger(availableNow=True)
-        )
+        how: dict[str, Any] = {"availableNow": True}
+        if only_planned:
+            # A batch that is planned already is run as it is, and no other one behind it.
+            how = {"once": True}
+        elif follow:
+            how = {"processingTime": f"{int((trigger_seconds or 0) * 1000)} milliseconds"}
+        trigger = writer.trigger(**how)
         with set_for_a_while(spark, _query_settings(workload)):
             return trigger.start()
 
@@ -199,7 +213,7 @@ def run_on_spark(
 
     def is_committed() -> bool:
         # What was delivered but not committed will be run again, and must have the same answers then.
-        return _last_commit(folder) >= delivery.delivered
+        return last_commit(folder) >= delivery.delivered
 
     def may_change() -> bool:
         return changes.is_requested and is_committed()
@@ -231,7 +245,7 @@ def run_on_spark(
                     workload = changes.take() or workload
                 elif is_at_end():
                     follow, ends = False, drain
-                elif stop.is_set() or not (changes.is_requested or misses_answers()):
+                elif stop.is_set() or only_planned or not (changes.is_requested or misses_answers()):
                     break
         if failures:
             raise failures[0]
@@ -268,18 +282,15 @@ def _outcomes_and_records(
 def read_planned_offset(checkpoint: Path, batch: int) -> Offset | None:
     """How far a batch reads, as Spark wrote it down before the batch; None where that is not there."""
     try:
-        # A version, the settings of the batch, then a line for each source: ours is the first.
-        lines = (checkpoint / "offsets" / str(batch)).read_text("utf-8").splitlines()
-        return Offset.from_json(json.loads(lines[2]))
-    except (OSError, ValueError, LookupError, TypeError):
+        # Our source is the first.
+        return Offset.from_json(json.loads(read_source_lines(checkpoint, batch)[0]))
+    except (CheckpointError, ValueError, LookupError, TypeError):
         return None
 
 
-def _last_commit(checkpoint: Path) -> int:
-    """The last batch that Spark will not run again; -1 before the first."""
-    committed = checkpoint / "commits"
-    found = (int(path.name) for path in committed.glob("[0-9]*") if path.name.isdigit())
-    return max(found, default=-1) if committed.is_dir() else -1
+def has_planned_batch(checkpoint: Path) -> bool:
+    """Whether a batch was planned in a checkpoint, and maybe delivered, and is not committed."""
+    return last_planned(checkpoint / SPARK_STATE) > last_commit(checkpoint / SPARK_STATE)
 
 
 def _run_query(

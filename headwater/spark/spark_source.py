@@ -39,6 +39,9 @@ CHUNK_SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
+_NOTHING_READ = Offset()
+
+
 class FeedSettings(NamedTuple):
     """What is read, and how: the sources, whether their streams end, what queries want, shards, data sets to watch.
 
@@ -57,6 +60,8 @@ class FeedSettings(NamedTuple):
     """A batch of heartbeats alone comes no sooner behind the last batch."""
     waits: bool = False
     """Whether nothing else makes batches, so that planning one may wait for something to read."""
+    begin: Offset = _NOTHING_READ
+    """Where the first batch begins."""
 
 
 def source_options(settings: FeedSettings, *, batch_bytes: int, task_bytes: int) -> dict[str, str]:
@@ -87,7 +92,8 @@ class HeadwaterSource(DataSource):
         )
         batch_bytes, task_bytes = int(self.options["batchBytes"]), int(self.options["taskBytes"])
         rest = Rest(None, None, _WAIT_SECONDS) if settings.waits else None
-        return HeadwaterReader(feed, settings.sharding, batch_bytes, task_bytes, settings.heartbeat_seconds, rest)
+        seconds, begin = settings.heartbeat_seconds, settings.begin
+        return HeadwaterReader(feed, settings.sharding, batch_bytes, task_bytes, seconds, rest, begin)
 
 
 class ReadTaskPartition(InputPartition):
@@ -109,8 +115,10 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         task_bytes: int,
         heartbeat_seconds: float = 0.0,
         rest: Rest | None = None,
+        begin: Offset = _NOTHING_READ,
     ) -> None:
         self._feed = feed
+        self._begin = begin
         self._sharding = sharding
         self._batch_bytes = batch_bytes
         self._task_bytes = task_bytes
@@ -122,7 +130,7 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._feed.finish()
 
     def initialOffset(self) -> dict[str, Any]:
-        return Offset().to_json()
+        return self._begin.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxBytes(self._batch_bytes)

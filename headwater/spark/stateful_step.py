@@ -6,6 +6,9 @@ process keeps the live evaluation as a cache. Each state carries a random token:
 carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
 that was not committed, throws its copy away and derives it from the log.
 
+A checkpoint that was one of real-time mode has its state in a folder (`spark_handover`). The first batch writes it into
+the state store, which knows no shard before.
+
 Spark also starts a process that only lists the states, so the modules that evaluate are imported by the workers alone.
 """
 
@@ -17,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -52,10 +56,16 @@ class EvaluationProcessor(StatefulProcessor):
     """Keeps an evaluation and advances it once per batch."""
 
     def __init__(
-        self, description: Shipped[ProgramDescription], delivery: Shipped[WorkerDelivery] | None = None
+        self,
+        description: Shipped[ProgramDescription],
+        delivery: Shipped[WorkerDelivery] | None = None,
+        handover: Path | None = None,
     ) -> None:
+        """`handover` is the folder of the state that the first batch begins with, if there is one."""
         self._shipped = description
         self._shipped_delivery = delivery
+        self._handover = handover
+        self._shard = 0
         # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
         self._run = uuid.uuid4().hex
 
@@ -79,6 +89,7 @@ class EvaluationProcessor(StatefulProcessor):
         from headwater.running.counting import add_by_name
 
         begin = time.monotonic()
+        self._shard = key[0]
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         evaluation = self._resume_evaluation()
         unpacked = time.monotonic()
@@ -142,6 +153,8 @@ class EvaluationProcessor(StatefulProcessor):
 
         stored = self._token.get()
         evaluation = Evaluation(self._description.program(alone=alone))
+        if stored is None and self._handover is not None:
+            self._take_over(evaluation, self._handover)
         if stored is not None:
             summary = self._summary.get()
             if summary is None:
@@ -149,6 +162,15 @@ class EvaluationProcessor(StatefulProcessor):
             segments = (segment_from_bytes(bytes(value[0])) for value in self._segments.values())
             evaluation.resume(bytes(summary[0]), segments)
         return evaluation
+
+    def _take_over(self, evaluation: Evaluation, folder: Path) -> None:
+        """Go on with the state in a folder, and write its log into Spark's state."""
+        from headwater.spark.spark_handover import read_handed_over
+
+        state, segments = read_handed_over(folder, self._shard)
+        for segment in segments:
+            self._segments.updateValue((segment.number,), (pack(segment.to_plain()),))
+        evaluation.resume(state, segments)
 
     def close(self) -> None:
         return

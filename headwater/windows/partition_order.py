@@ -13,6 +13,9 @@ times of the elements alone, and so does the order in which elements are release
 No partition is given up: one that brings nothing holds the stream back. To go on without it would need a decision of
 the clock on the wall, which a second run would take elsewhere.
 
+A checkpoint of micro-batches can be ahead of the slowest partition, which they may have given up. An order that goes on
+from there (`follow`) releases nothing before it is further, and elements behind that are late.
+
 A long delay, or a partition that is far behind, makes many elements wait. So they are durable like the log of windows:
 `changes` has those that have come since the last call and still wait, as a segment, and the segments of which none
 waits any more. `to_plain` has the rest, which is small.
@@ -21,7 +24,7 @@ waits any more. `to_plain` has the rest, which is small.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +33,7 @@ import numpy.typing as npt
 from headwater.terms.element_columns import NO_ELEMENTS, ElementColumns, concat_columns
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.packing import Plain
+from headwater.windows.partitioned_clock import PartitionedClock
 from headwater.windows.time_jumps import NO_JUMP, Jump, find_jumps
 
 _NEVER = -(1 << 62)
@@ -95,6 +99,30 @@ class PartitionOrder:
         known = [mark for mark in marks if mark is not None]
         return min(known) - self._delay if known and len(known) == len(marks) else None
 
+    def follow(self, clock: PartitionedClock, offsets: Mapping[int, int]) -> None:
+        """Go on behind a clock, which has admitted what came before these offsets; called on a new order."""
+        for partition, newest in clock.newest_times.items():
+            if partition in self._newest:
+                self._newest[partition] = newest
+        self._jumps = dict(clock.jumps)
+        self._offsets = {partition: offset - 1 for partition, offset in offsets.items()}
+        self._released_before = clock.watermark
+
+    def to_clock(self) -> PartitionedClock:
+        """A clock that has admitted all that was put, also what still waits here."""
+        known = {partition: newest for partition, newest in self._newest.items() if newest is not None}
+        return PartitionedClock(
+            self._delay,
+            highest_time=max(known.values(), default=None),
+            jumps=dict(self._jumps),
+            newest_times=known,
+            highest_watermark=self._released_before,
+        )
+
+    def elements_held(self) -> ElementColumns:
+        """The elements that wait, in their order."""
+        return _in_order(concat_columns(one.elements for one in self._held))
+
     def note_read(self, partition: int, offset: int) -> None:
         """Note that a record is here; a `ValueError` where it is not behind the one before it."""
         if partition not in self._newest:
@@ -135,7 +163,11 @@ class PartitionOrder:
         np.maximum.accumulate(reached, out=reached)
         if reached[-1] > _NEVER:
             self._newest[partition] = int(reached[-1])
-        return ~is_ahead & (times < reached[:-1] - self._delay), is_ahead
+        is_late = times < reached[:-1] - self._delay
+        if self._released_before is not None:
+            # Only behind a clock that was ahead of this partition.
+            is_late |= times < self._released_before
+        return ~is_ahead & is_late, is_ahead
 
     def _push(self, ordered: ElementColumns, segment: int | None = None) -> None:
         """Hold elements that are in their order."""
@@ -145,7 +177,7 @@ class PartitionOrder:
     def release(self) -> tuple[ElementColumns, int] | None:
         """The elements before the watermark, in their order, and the watermark; None where it has not moved."""
         mark = self.watermark
-        if mark is None or mark == self._released_before:
+        if mark is None or (self._released_before is not None and mark <= self._released_before):
             return None
         self._released_before = mark
         released: list[ElementColumns] = []
@@ -175,6 +207,14 @@ class PartitionOrder:
     def to_plain(self) -> Plain:
         """The state as plain values, without the elements that wait."""
         return [self._newest, self._offsets, self._jumps, self._released_before, self._next_segment]
+
+    @classmethod
+    def from_plain(cls, value: Plain, segments: Iterable[tuple[int, ElementColumns]]) -> PartitionOrder:
+        """An order with the state that `to_plain` gave, and the partitions that it had."""
+        newest, *_ = value
+        order = cls(newest, delay=0)
+        order.restore(value, segments)
+        return order
 
     def restore(self, value: Plain, segments: Iterable[tuple[int, ElementColumns]]) -> None:
         """Go on from the state that `to_plain` gave, and the segments that `changes` gave; what was released before is

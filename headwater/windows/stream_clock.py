@@ -53,6 +53,14 @@ class StreamClock:
     """How far late elements of the last call of `admit` were behind an element before them, at most."""
     unawaited: int = 0
     """How many elements of that call were late only because of `closed_before`."""
+    admitted_until: int | None = None
+    """The highest time that a clock before this one admitted, where that one was ahead: such elements wait."""
+
+    @property
+    def newest_time(self) -> int | None:
+        """The highest time of the elements that were admitted, by this clock or by one before it."""
+        known = [time for time in (self.highest_time, self.admitted_until) if time is not None]
+        return max(known, default=None)
 
     @property
     def watermark(self) -> int | None:

@@ -13,6 +13,7 @@ from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.windows.partition_order import PartitionOrder
+from headwater.windows.partitioned_clock import PartitionedClock
 
 P = NamedNode("http://ex/p")
 
@@ -155,3 +156,24 @@ def test_other_partitions_are_another_stream() -> None:
     state = PartitionOrder([0, 1], delay=0).to_plain()
     with pytest.raises(ValueError, match="had 2 partitions"):
         PartitionOrder([0, 1, 2], delay=0).restore(state, [])
+
+
+def test_it_goes_on_behind_a_clock_that_was_ahead_of_a_partition() -> None:
+    clock = PartitionedClock(
+        2, jumps={0: (1, 90)}, skew=3, newest_times={0: 30, 1: 10}, highest_time=30, highest_watermark=25
+    )
+    order = PartitionOrder([0, 1, 2], delay=2, max_ahead=50)
+    order.follow(clock, {0: 7, 1: 4, 2: 0})
+    assert (order.awaited, order.release()) == ((2,), None)
+    back = order.to_clock()
+    assert (back.newest_times, back.jumps, back.watermark) == (clock.newest_times, clock.jumps, 25)
+    put(order, [element(40, 2, 0)])
+    # The slowest partition is at 10, but ticks before 25 were answered.
+    assert (order.watermark, order.release()) == (8, None)
+    late, _ = put(order, [element(24, 1, 4), element(25, 1, 5), element(29, 1, 6)])
+    assert places(late) == [(24, (1, 4))]
+    released = order.release()
+    assert released is not None
+    assert (places(released[0].elements()), released[1]) == ([(25, (1, 5))], 27)
+    with pytest.raises(ValueError, match="offset 6 of partition 0 comes behind offset 6"):
+        order.note_read(0, 6)

@@ -2,7 +2,8 @@
 
 `plan.json` has the partitions of each topic, the version of the linked data, the delay and the number of shards: with
 the offsets of records they determine every answer. And it has the names of the runs, so that it is known who wrote the
-snapshot of a batch.
+snapshot of a batch. Where a checkpoint was one of micro-batches before, the first of the runs is the one that has made
+a snapshot of their state: that of batch -1.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from headwater.running.checkpoints import CheckpointError, report_checkpoint_damage
 from headwater.spark.realtime.shard_worker import RunNames
+from headwater.spark.spark_logs import TopicOffsets, last_commit
 from headwater.terms.durable_files import create_folder, replace_file
 
 _FILE = "plan.json"
@@ -33,6 +36,10 @@ class CheckpointPlan:
     max_ahead: int | None
     shards: int
     runs: tuple[tuple[str, int], ...] = ()
+    starts: Mapping[str, TopicOffsets] = field(default_factory=dict)
+    """By stream, where the first batch begins to read, if micro-batches have read what comes before."""
+    unread: Mapping[str, Any] = field(default_factory=dict)
+    """How far micro-batches have read streams that real-time mode does not read, as JSON: they may read them again."""
 
     def begin_run(self, folder: Path) -> CheckpointPlan:
         """The plan with a new run behind those before, durably in the folder; an older plan must be the same.
@@ -40,25 +47,33 @@ class CheckpointPlan:
         A run begins with the first batch that Spark has not committed.
         """
         last = last_commit(folder / SPARK_LOGS)
-        known = self._read(folder)
-        runs: tuple[tuple[str, int], ...] = ()
-        version = self.version
-        if known is not None and last >= 0:
+        known = self.read(folder)
+        begun = self
+        if known is not None and known.has_state(last):
             known._check(self, folder)
-            version = known.version
             runs = ((known.names.of(last), known.first_of(last)),)
-        begun = replace(self, version=version, runs=(*runs, (uuid.uuid4().hex[:12], last + 1)))
+            begun = replace(self, version=known.version, runs=runs, starts=known.starts, unread=known.unread)
+        begun = replace(begun, runs=(*begun.runs, (uuid.uuid4().hex[:12], last + 1)))
+        begun.write(folder)
+        return begun
+
+    def write(self, folder: Path) -> None:
+        """Write the plan down, durably."""
         with report_checkpoint_damage(folder):
             create_folder(folder)
-            replace_file(folder / _FILE, json.dumps(asdict(begun), indent=2).encode() + b"\n")
-        return begun
+            replace_file(folder / _FILE, json.dumps(asdict(self), indent=2).encode() + b"\n")
+
+    def has_state(self, batch: int) -> bool:
+        """Whether there is a state behind a batch; -1 is that which micro-batches left, if there is one."""
+        return bool(self.runs) and self.names.has_state(batch)
 
     def first_of(self, batch: int) -> int:
         """The first batch of the run that logged a batch."""
         return [first for _, first in self.runs if first <= batch][-1]
 
     @classmethod
-    def _read(cls, folder: Path) -> CheckpointPlan | None:
+    def read(cls, folder: Path) -> CheckpointPlan | None:
+        """The plan in a folder, if there is one."""
         path = folder / _FILE
         if not path.exists():
             return None
@@ -86,10 +101,3 @@ class CheckpointPlan:
     def names(self) -> RunNames:
         """The names of the runs."""
         return RunNames(self.runs)
-
-
-def last_commit(logs: Path) -> int:
-    """The last batch that Spark will not run again; -1 before the first."""
-    committed = logs / "commits"
-    found = (int(path.name) for path in committed.glob("[0-9]*") if path.name.isdigit())
-    return max(found, default=-1) if committed.is_dir() else -1

@@ -34,6 +34,12 @@ def is_connector_loaded(spark: SparkSession) -> bool:
     return loader.getResource(f"{_SOURCE_CLASS.replace('.', '/')}.class") is not None
 
 
+def can_ask_broker(spark: SparkSession) -> bool:
+    """Whether this thread of the session's driver finds the Java client: a session that was started without may not."""
+    # What is no class is taken for a package.
+    return type(java_of(spark).org.apache.kafka.clients.admin.Admin).__name__ == "JavaClass"
+
+
 def java_client_settings(spark: SparkSession, options: Mapping[str, str], more: Mapping[str, str] | None = None) -> Any:
     """A Java map of settings for a Kafka client: the options of Spark's connector without their prefix, and `more`."""
     settings = java_of(spark).java.util.HashMap()

@@ -30,11 +30,12 @@ from headwater.sources.kafka import KafkaReader, KafkaSource
 from headwater.sources.outages import BackOff, is_outage
 from headwater.spark.realtime.answer_rows import PART_SCHEMA, RECORD_SCHEMA, MergeWorker, PartRows, RecordRows
 from headwater.spark.realtime.answer_topic_reader import AnswerTopicReader
-from headwater.spark.realtime.checkpoint_plan import SPARK_LOGS, CheckpointPlan, last_commit
+from headwater.spark.realtime.checkpoint_plan import SPARK_LOGS, CheckpointPlan
 from headwater.spark.realtime.kafka_admin import count_partitions
 from headwater.spark.realtime.shard_snapshots import read_counts, remove_leftovers
 from headwater.spark.realtime.shard_worker import REAL, DeadLetterFolder, ShardWorker
 from headwater.spark.run_error import WORKER_DIED, to_run_error
+from headwater.spark.spark_logs import last_commit
 from headwater.spark.spark_settings import REALTIME_ROWS, realtime_query_settings, set_for_a_while
 from headwater.terms.scratch_folders import ScratchFolder
 
@@ -129,26 +130,15 @@ class _Following:
         self._accept_state = accept_state
         self._sources = kafka_sources(workload)
         self._description = workload.description
-        topics = {
-            stream: count_partitions(spark, source.connector_options(), source.topics)
-            for stream, source in self._sources.items()
-        }
-        self._plan = CheckpointPlan(
-            topics,
-            workload.feed(drain=False).newest_version(),
-            self._description.delay,
-            self._description.max_ahead,
-            self._shards,
-        ).begin_run(folder)
+        self._plan = plan_checkpoint(spark, workload).begin_run(folder)
         self._counted = last_commit(folder / SPARK_LOGS)
-        if self._counted >= 0:
+        if self._plan.has_state(self._counted):
             for shard in range(self._shards):
                 remove_leftovers(self._shard_folder(shard), self._plan.names.of(self._counted), self._counted)
 
     @property
     def _shards(self) -> int:
-        cut = self._description.sharding
-        return 1 if cut is None else len(cut.keys)
+        return self._plan.shards
 
     def _shard_folder(self, shard: int) -> Path:
         return self._folder / f"shard-{shard}"
@@ -252,7 +242,11 @@ class _Following:
             reader = source.reader()
             assert isinstance(reader, KafkaReader)
             readers.append((stream, reader))
-            some = source.records_as_they_come(self._spark).withColumn("stream", f.lit(number))
+            some = (
+                source.start_at(self._plan.starts.get(stream))
+                .records_as_they_come(self._spark)
+                .withColumn("stream", f.lit(number))
+            )
             rows = some if rows is None else rows.union(some)
         assert rows is not None
         keys = (0,) if description.sharding is None else description.sharding.keys
@@ -283,6 +277,18 @@ class _Following:
             for stream, reader in readers
         }
         return StreamPartitions(partitions, tuple(self._plan.version))
+
+
+def plan_checkpoint(spark: SparkSession, workload: Workload) -> CheckpointPlan:
+    """What a run of a workload that begins now writes down."""
+    description = workload.description
+    topics = {
+        stream: count_partitions(spark, source.connector_options(), source.topics)
+        for stream, source in kafka_sources(workload).items()
+    }
+    version = workload.feed(drain=False).newest_version()
+    shards = 1 if description.sharding is None else len(description.sharding.keys)
+    return CheckpointPlan(topics, version, description.delay, description.max_ahead, shards)
 
 
 def kafka_sources(workload: Workload) -> dict[str, KafkaSource]:

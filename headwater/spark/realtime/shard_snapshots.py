@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -101,6 +101,15 @@ class ShardSnapshots:
                 remove_files(*(self._folder / name for name in self._names[0] - self._names[1] - names))
             self._names = [*self._names[-1:], names]
         return size
+
+    def write_whole(self, run: str, batch: int, content: Plain, segments: Sequence[LogSegment]) -> None:
+        """Write the snapshot of a state that comes from elsewhere, with all segments of its window log, durably."""
+        begin = f"{run}-{batch:08d}"
+        with report_checkpoint_damage(self._folder):
+            create_folder(self._folder)
+            if segments:
+                self._write_file(f"{begin}.log", [[WINDOWS, segment.to_plain()] for segment in segments])
+            self._write_file(f"{begin}.state", [[f"{begin}.log"] if segments else [], [], content])
 
     def _write_file(self, name: str, content: Plain) -> int:
         data = pack(content)

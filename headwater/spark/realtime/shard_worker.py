@@ -48,6 +48,10 @@ class RunNames:
         """The run that goes on."""
         return self.runs[-1][0]
 
+    def has_state(self, batch: int) -> bool:
+        """Whether one of them has written a snapshot of a batch that was logged."""
+        return self.runs[0][1] <= batch
+
     def of(self, batch: int) -> str:
         """The run that logged a batch: the last of those that began with it or before."""
         return [name for name, first in self.runs if first <= batch][-1]
@@ -141,7 +145,7 @@ class ShardWorker:
             held[1].begin()
             return held[1]
         state = ShardState(self.description.unpack(), self.streams, Path(self.folder), shard)
-        if batch:
+        if self.runs.has_state(batch - 1):
             state.restore(self.runs.of(batch - 1), batch - 1)
         return state
 

@@ -30,10 +30,12 @@ class RealtimeStory:
     def __init__(self, spark: SparkSession, broker: Broker, folder: Path, *, takes_answers: bool = False) -> None:
         name = uuid.uuid4().hex[:8]
         self._spark, self._servers, self._folder = spark, broker.servers, folder
-        self._source, self._target = f"in-{name}", f"out-{name}"
-        settings = {"servers": broker.servers, "source": self._source, "target": self._target}
+        self.source, self._target = f"in-{name}", f"out-{name}"
+        settings = {"servers": broker.servers, "source": self.source, "target": self._target}
         more = {"marks": str(folder), "shards": 2, "takes_answers": takes_answers}
-        self._settings = json.dumps({**settings, **more})
+        self._settings = {**settings, **more}
+        self.is_real_time = True
+        """Whether the run is in real-time mode when it is started next, or has micro-batches."""
         self._process: subprocess.Popen[bytes] | None = None
         self._random = random.Random(22)
         self.starts = 0
@@ -56,13 +58,14 @@ class RealtimeStory:
                 by_partition[place % 2].append(json.dumps({"id": sensor, "at": at, "v": value}).encode())
         self._second += seconds
         for partition, records in by_partition.items():
-            put(self._spark, self._servers, self._source, records, partition)
+            put(self._spark, self._servers, self.source, records, partition)
 
     def start(self) -> None:
         """Start the run, or start it again."""
         self.starts += 1
         with open(self._folder / "log", "ab") as log:
-            command = [sys.executable, "-m", "tests.sources.realtime.realtime_victim", self._settings]
+            command = [sys.executable, "-m", "tests.sources.realtime.realtime_victim"]
+            command.append(json.dumps({**self._settings, "realtime": self.is_real_time}))
             environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
             environment.pop("PYSPARK_PYTHON", None)
             environment.pop("PYSPARK_DRIVER_PYTHON", None)

@@ -9,6 +9,8 @@
 | logged          | Spark has logged how far the batch has read, and not committed it  | driver           |
 | committed       | the batch is committed, the next one begins                        | driver           |
 
+Without `realtime` the run has micro-batches.
+
 With `takes_answers`, `callbacks` has the keys of the answers that this process took.
 
 Whoever wants other queries writes `register` or the name of a query into the file `change`.
@@ -34,7 +36,7 @@ from typing import Any
 import headwater as hw
 from headwater.running.evaluation import BatchOutcome
 from headwater.spark.realtime import answer_rows, realtime_runner, shard_worker
-from headwater.spark.realtime.checkpoint_plan import last_commit
+from headwater.spark.spark_logs import last_commit
 
 QUERIES = (
     """PREFIX : <http://ex/>
@@ -170,7 +172,8 @@ def main() -> None:
             print(f"{answer.query}|{answer.time}|{answer.part}", file=callbacks, flush=True)
 
         sinks = [hw.KafkaSink(settings["servers"], settings["target"])]
-        engine.run(realtime=True, sinks=sinks, on_answer=note if settings.get("takes_answers") else None)
+        on_answer = note if settings.get("takes_answers") else None
+        engine.run(realtime=settings["realtime"], follow=True, sinks=sinks, on_answer=on_answer)
 
 
 if __name__ == "__main__":

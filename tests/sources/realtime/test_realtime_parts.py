@@ -136,7 +136,9 @@ def test_what_determines_answers_stays(tmp_path: Path, changed: dict[str, Any], 
 
 @pytest.mark.parametrize("before", ["on Spark", "in process", "in real-time mode"])
 @pytest.mark.parametrize("now", ["on Spark", "in real-time mode"])
-def test_a_checkpoint_belongs_to_one_mode(tmp_path: Path, before: str, now: str) -> None:
+def test_a_checkpoint_of_another_runner_is_refused_where_nothing_converts_it(
+    tmp_path: Path, before: str, now: str
+) -> None:
     first = claim_checkpoint(tmp_path, description(TOTALS), before)
     if before == now:
         assert claim_checkpoint(tmp_path, description(TOTALS), now).run == first.run
