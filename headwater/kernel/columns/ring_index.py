@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.array_addresses import address_of
-from headwater.kernel.columns.prefetching import prefetch
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.prefetching import prefetch
 from headwater.values.query_guard import MANY_ROWS, check_rows
 
 Ints = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ MOST_ROWS = 1 << 28
 """A relation holds fewer rows than this, because a slot has 28 bits for a row id."""
 
 _ODD = np.uint64(0xD6E8FEB86659FD93)
-_GOLD = np.uint64(0x9E3779B97F4A7C15)
+GOLD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _COUNT = np.int64(MOST_ROWS - 1)
 _ROW = np.int64(28)
@@ -59,7 +59,7 @@ def mix_bits(value):  # type: ignore[no-untyped-def]
 
 @compiled(inline="always")
 def hash_row(rows, row, key):  # type: ignore[no-untyped-def]
-    h = _GOLD
+    h = GOLD
     for i in range(key.shape[0]):
         h = mix_bits(np.int64(h) ^ rows[row, key[i]])
     return h

@@ -15,7 +15,6 @@ import numpy as np
 
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
-from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import (
     PREFETCH_DISTANCE,
     Ints,
@@ -27,6 +26,7 @@ from headwater.kernel.columns.ring_index import (
 )
 from headwater.kernel.columns.row_ids import ArrivalQueue, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.prefetching import prefetch
 from headwater.values.query_guard import check_rows
 
 _SMALLEST_TABLE = 16

@@ -14,12 +14,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.gathered_texts import gather_texts
 from headwater.terms.ids.hash_collisions import HashCollision
+from headwater.terms.ids.prefetching import prefetch
 from headwater.terms.ids.term_texts import TermKinds, TermTexts, kinds_of_beginnings, term_of_text
 
 _FEWEST_SLOTS = 64
@@ -33,6 +33,20 @@ def _find_slot(slots, ids, term_id):  # type: ignore[no-untyped-def]
     while slots[slot] != 0 and ids[slots[slot] - 1] != term_id:
         slot = (slot + 1) & mask
     return slot
+
+
+@compiled(inline="always")
+def _prefetch_text(slots, ids, starts, blob, term_ids, i):  # type: ignore[no-untyped-def]
+    """Prefetch the slot of a later id, the place of a nearer one, and the text of one that is nearer still."""
+    mask = slots.shape[0] - 1
+    prefetch(slots, term_ids[i + 3 * PREFETCH_DISTANCE] & mask)
+    place = np.int64(slots[term_ids[i + 2 * PREFETCH_DISTANCE] & mask]) - 1
+    if place >= 0:
+        prefetch(ids, place)
+        prefetch(starts, place)
+    place = np.int64(slots[term_ids[i + PREFETCH_DISTANCE] & mask]) - 1
+    if place >= 0:
+        prefetch(blob, starts[place])
 
 
 @compiled(inline="always")
@@ -56,8 +70,8 @@ def _assign_slots(slots, ids, size):  # type: ignore[no-untyped-def]
 def _add(slots, ids, starts, blob, size, term_ids, offsets, texts):  # type: ignore[no-untyped-def]
     """Add texts, for which there is room; gives the new size, and the first text that collides, or -1."""
     for i in range(term_ids.shape[0]):
-        if i + 2 * PREFETCH_DISTANCE < term_ids.shape[0]:
-            _prefetch_slot(slots, ids, term_ids, i)
+        if i + 3 * PREFETCH_DISTANCE < term_ids.shape[0]:
+            _prefetch_text(slots, ids, starts, blob, term_ids, i)
         slot = _find_slot(slots, ids, term_ids[i])
         start = offsets[i]
         length = offsets[i + 1] - start

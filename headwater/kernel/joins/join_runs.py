@@ -16,21 +16,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernel.columns.array_addresses import links_at
+from headwater.kernel.columns.array_addresses import ints_at, links_at
 from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
 from headwater.kernel.columns.larger_arrays import enlarge_ints, enlarge_rows
 from headwater.kernel.columns.ordered_index import FIRST_STACK, NO_ROOM_STACK, collect_rows
 from headwater.kernel.columns.relation import Key, Relation
-from headwater.kernel.columns.ring_index import Ints, Links, ring_head, ring_size
+from headwater.kernel.columns.ring_index import (
+    GOLD,
+    PREFETCH_DISTANCE,
+    Ints,
+    Links,
+    first_slot,
+    mix_bits,
+    ring_head,
+    ring_size,
+)
 from headwater.kernel.joins.range_conditions import Place, RangeBounds
 from headwater.kernel.joins.relation_tables import (
+    BEHIND,
     DOMAINS,
+    FIRST,
     IS_ORDERED,
     KEY,
     KEY_WIDTH,
     LINK_WIDTH,
     LINKS,
     RELATION,
+    SLOTS,
+    TABLE,
     RelationTables,
     add_row,
     free_row_id,
@@ -41,6 +54,7 @@ from headwater.kernel.joins.relation_tables import (
     take_oldest_row,
 )
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.prefetching import prefetch
 from headwater.values.query_guard import check_rows, current_guard
 
 _LEAF, _TWIN, _MIRROR, _STEP, _LAST_STEP = range(5)
@@ -51,6 +65,8 @@ _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
 lower and upper bounds follow them."""
 _MANY_RESULTS = 1 << 20
 """After so many results a call ends, so that they can be counted, and a condition tested, before there are more."""
+_LARGE_INDEX = 1 << 14
+"""From so many slots on an index does not fit into the cache that is next to a processor."""
 _MUCH_WORK = 1 << 26
 """After so many partners a call ends, too, so that the time can be looked at."""
 IS_PAUSED, _MOST_RESULTS, _MOST_WORK, _ROW, _WAY, _DEPTH = range(6)
@@ -103,6 +119,50 @@ def _fill_probe(probe, width, at, key_sources, relations, leaf_relations, leaf_r
         probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
 
 
+@compiled(inline="always")
+def _hash_of_change(values, offset, columns, width):  # type: ignore[no-untyped-def]
+    """The hash of some columns of a row that begins at an offset, as `hash_row` gives it."""
+    h = GOLD
+    for c in range(width):
+        h = mix_bits(np.int64(h) ^ values[offset + columns[c]])
+    return h
+
+
+@compiled(inline="always")
+def _prefetch_ring(relations, indexes, index, h, reads_rows):  # type: ignore[no-untyped-def]
+    """Prefetch the slot of a hash in a large index, or what the ring in that slot begins with."""
+    slots = indexes[index, SLOTS]
+    if indexes[index, IS_ORDERED] or slots < _LARGE_INDEX:
+        return
+    table, slot = ints_at(indexes[index, TABLE], slots), first_slot(h, slots)
+    if not reads_rows:
+        prefetch(table, slot)
+    elif table[slot] != 0:
+        row = ring_head(table[slot])
+        rows = rows_of(relations, indexes[index, RELATION])
+        prefetch(rows, row)
+        prefetch(links_at(indexes[index, LINKS], rows.shape[0], indexes[index, LINK_WIDTH]), row)
+
+
+@compiled(inline="always")
+def _prefetch_change(  # type: ignore[no-untyped-def]
+    n, reads_rows, sources, offsets, values, relations, indexes, keys, of_source, ways, steps, key_columns
+):  # fmt: skip
+    """Prefetch what a later change is written to, and the first partners that it is joined with."""
+    source, offset = sources[n], offsets[n]
+    relation = of_source[source, 0]
+    for index in range(relations[relation, FIRST], relations[relation, BEHIND]):
+        begin, width = indexes[index, KEY], indexes[index, KEY_WIDTH]
+        h = _hash_of_change(values, offset, keys[begin : begin + width], width)
+        _prefetch_ring(relations, indexes, index, h, reads_rows)
+    for w in range(of_source[source, 1], of_source[source, 2]):
+        step = ways[w, _STEP]
+        index = steps[step, _INDEX]
+        begin, width = steps[step, _KEY_SOURCE], indexes[index, KEY_WIDTH]
+        h = _hash_of_change(values, offset, key_columns[begin : begin + width], width)
+        _prefetch_ring(relations, indexes, index, h, reads_rows)
+
+
 @compiled
 def _join_some(  # type: ignore[no-untyped-def]
     n, stop_behind, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds,
@@ -117,12 +177,22 @@ def _join_some(  # type: ignore[no-untyped-def]
     width = results.shape[1]
     count, work = place[_COUNT], place[_WORK]
     goes_on = place[_HOW] != _IS_BETWEEN
+    key_columns = key_sources[:, 1]
     while n < sources.shape[0]:
         if not goes_on and (count >= most_results or work >= most_work or n > stop_behind):
             break
         source = sources[n]
         relation = of_source[source, 0]
         rows = rows_of(relations, relation)
+        if n + 2 * PREFETCH_DISTANCE < sources.shape[0] and rows.shape[0] >= _LARGE_INDEX:
+            _prefetch_change(
+                n + 2 * PREFETCH_DISTANCE, False, sources, offsets, values, relations, indexes, keys, of_source, ways,
+                steps, key_columns,
+            )  # fmt: skip
+            _prefetch_change(
+                n + PREFETCH_DISTANCE, True, sources, offsets, values, relations, indexes, keys, of_source, ways,
+                steps, key_columns,
+            )  # fmt: skip
         offset = offsets[n]
         is_added = signs[n] > 0
         way = of_source[source, 1]

@@ -39,7 +39,6 @@ import numpy as np
 
 from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.delta_run import DeltaRun
-from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, as_contiguous
 from headwater.kernel.joins.join_runs import JoinStep
@@ -47,6 +46,7 @@ from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.join_candidates import JoinCandidate, group_by_leaf
 from headwater.kernel.operators.join_state import ENOUGH_PROBES, JoinState
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.prefetching import prefetch
 from headwater.values.query_guard import check_rows
 
 _GOOD_PARTNERS_PER_ROW = 0.5

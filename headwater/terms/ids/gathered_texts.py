@@ -6,7 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.prefetching import prefetch
 
+_AHEAD = 8
+"""So many texts before it is copied, a text is fetched into the cache: texts lie anywhere in a large array."""
 _Ints = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
 
@@ -15,6 +18,8 @@ _Bytes = npt.NDArray[np.uint8]
 def _copy_bytes(blob, starts, offsets, copied):  # type: ignore[no-untyped-def]
     """Copy the bytes from each start on to their place among the copies."""
     for i in range(starts.shape[0]):
+        if i + _AHEAD < starts.shape[0]:
+            prefetch(blob, starts[i + _AHEAD])
         shift = starts[i] - offsets[i]
         for place in range(offsets[i], offsets[i + 1]):
             copied[place] = blob[place + shift]
