@@ -19,7 +19,8 @@ from headwater.kernel.columns.array_addresses import address_of, ints_at, links_
 from headwater.kernel.columns.delta import Delta, no_rows, stack_rows
 from headwater.kernel.columns.relation import subtract_rows
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.joins.join_runs import IS_PAUSED, RunJoiner, join_changes
+from headwater.kernel.joins.join_loop import IS_PAUSED, join_changes
+from headwater.kernel.joins.join_runs import RunJoiner
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import PatternOperator, find_window_pattern
 from headwater.terms.compiled_code import compiled
