@@ -12,6 +12,7 @@ from headwater.running.checkpoints import (
     IN_PROCESS,
     IN_REAL_TIME,
     ON_SPARK,
+    SPARK_STATE,
     CheckpointClaim,
     CheckpointRecord,
     claim_checkpoint,
@@ -40,9 +41,11 @@ class ModeSwitch:
 
     def __call__(self, known: CheckpointRecord, now: CheckpointRecord) -> CheckpointRecord | None:
         from headwater.spark.realtime.mode_switch import switch_to_micro_batches, switch_to_real_time
+        from headwater.spark.spark_logs import check_commits
 
         if now.runner == ON_SPARK:
             return switch_to_micro_batches(self.session(), self.folder, known, now, self.workload)
+        check_commits(self.folder / SPARK_STATE)
         if not self._finish_planned_batch(known):
             return None
         finished = CheckpointRecord.read(self.folder) or known

@@ -214,7 +214,10 @@ def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: P
     asked = f"the state in the checkpoint {folder} is cut into {len(record.shards)} shards, and"
     todo = "use another folder, or run with the queries that it was made with"
     if wanted is None:
-        raise CheckpointError(f"{asked} these queries cannot be cut so: {todo}")
+        raise CheckpointError(
+            f"{asked} this run has one, because it asks for one or these queries cannot be cut so: ask for "
+            f"{len(record.shards)} shards; {todo}"
+        )
     if wanted.keys != record.shards:
         raise CheckpointError(f"{asked} this run asks for {len(wanted.keys)}: ask for as many, or use another folder")
     for stream, routes in wanted.routes.items():
@@ -257,7 +260,13 @@ def choose_shard_plan(
     large = () if isinstance(spread, bool) else tuple(sorted(encode(NamedNode(iri)) for iri in spread))
     spreads = bool(spread)
     if known is not None and known.routes is not None:
-        large, spreads = known.large, any(place in SPREAD for some in known.routes.values() for _, place in some)
+        is_spread = any(place in SPREAD for some in known.routes.values() for _, place in some)
+        if spread and (large or spreads) != (known.large or is_spread):
+            raise CheckpointError(
+                "the checkpoint was begun with another setting of spread, which cannot change: leave spread out, or "
+                "use another folder and begin anew"
+            )
+        large, spreads = known.large, is_spread
     how = {"has_static_default": has_static_default, "spreads": spreads}
     found = plan_shards(queries, find_shard_keys(shards), **how, large=large)
     return None if isinstance(found, OneShard) else found

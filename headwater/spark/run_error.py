@@ -20,6 +20,7 @@ NO_PROGRAM = 'Cannot run program "python'
 _NEEDED = ("headwater", "numba", "numpy", "pandas", "pyarrow", "pyoxigraph", "pyspark")
 NO_MODULE = tuple(f"No module named '{name}'" for name in _NEEDED)
 NO_TOPIC = "UnknownTopicOrPartitionException"
+LOST_RECORDS = ("OffsetOutOfRangeException", "Some data may have been lost", "failOnDataLoss")
 _SET_PYTHON = (
     "Spark's workers run another Python than this one, or one without Headwater and what it needs: set PYSPARK_PYTHON "
     "to the path of this Python (sys.executable) before the SparkSession is made, or let hw.Engine() make the session"
@@ -28,6 +29,11 @@ _ADVICE = {
     OTHER_PYTHON: _SET_PYTHON,
     NO_PROGRAM: _SET_PYTHON,
     **dict.fromkeys(NO_MODULE, _SET_PYTHON),
+    **dict.fromkeys(
+        LOST_RECORDS,
+        "Kafka no longer has records that this run has not read yet: they were removed, or the topic was made anew. To "
+        'go on without them, give kafka(…) the option failOnDataLoss="false"',
+    ),
     NO_TOPIC: "the broker has no topic of that name: check the topic in --stream or kafka(…), or make it",
     WORKER_DIED: "a Python worker process of Spark died: it was killed, or the machine ran out of memory. Look for the "
     "reason in the system's log, give the machine more memory or the engine more shards or a smaller batch_bytes",

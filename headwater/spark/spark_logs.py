@@ -33,6 +33,15 @@ def last_planned(logs: Path) -> int:
     return _last_number(logs / "offsets")
 
 
+def check_commits(logs: Path) -> None:
+    """Refuse logs of Spark that lack commits: a batch is planned when the one before it was committed."""
+    if last_planned(logs) > last_commit(logs) + 1:
+        raise CheckpointError(
+            f"the checkpoint has no {logs / 'commits' / str(last_planned(logs) - 1)}, although Spark has planned the "
+            "next batch: put that file back, or use another folder and begin anew"
+        )
+
+
 def _last_number(folder: Path) -> int:
     found = (int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit())
     return max(found, default=-1) if folder.is_dir() else -1

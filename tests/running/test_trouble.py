@@ -127,5 +127,7 @@ def test_the_words_say_what_to_do() -> None:
         RuntimeError("Job aborted … SparkException: Python worker exited unexpectedly (crashed)\n\tat x")
     )
     assert "killed, or the machine ran out of memory" in str(died) and "nothing is lost" in str(died)
+    lost = to_run_error(RuntimeError("Job aborted: OffsetOutOfRangeException: Fetch position FetchPosition{offset=3}"))
+    assert "no longer has records" in str(lost) and 'failOnDataLoss="false"' in str(lost)
     full = to_run_error(RuntimeError("java.io.IOException: No space left on device\n\tat y"))
     assert "Make room" in str(full)

@@ -124,5 +124,8 @@ def test_a_run_on_spark_spreads_what_it_is_told_to(spark: SparkSession, tmp_path
     assert found == expected and share < 0.72
     # The state stays cut as it is, whatever a later run asks for.
     assert run(hw.Engine(spark, checkpoint=tmp_path / "state"))[0] == []
+    for other in (True, ["http://ex/another"]):
+        with pytest.raises(CheckpointError, match="another setting of spread"):
+            run(hw.Engine(spark, spread=other, checkpoint=tmp_path / "state"))
     with pytest.raises(CheckpointError):
         run(hw.Engine(spark, shards=3, spread=True, checkpoint=tmp_path / "state"))

@@ -90,9 +90,12 @@ class FragileProcessor(stateful.EvaluationProcessor):
     """The stateful step with its two points. It takes along what the driver was told."""
 
     def __init__(
-        self, definition: Shipped[ProgramDescription], delivery: Shipped[WorkerDelivery] | None = None
+        self,
+        definition: Shipped[ProgramDescription],
+        delivery: Shipped[WorkerDelivery] | None = None,
+        handover: Path | None = None,
     ) -> None:
-        super().__init__(definition, delivery)
+        super().__init__(definition, delivery, handover)
         self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
 
     def init(self, handle: Any) -> None:

@@ -76,6 +76,11 @@ class CheckpointPlan:
         """The plan in a folder, if there is one."""
         path = folder / _FILE
         if not path.exists():
+            if last_commit(folder / SPARK_LOGS) >= 0:
+                raise CheckpointError(
+                    f"the checkpoint has no {path}, although Spark has committed batches: put that file back, or use "
+                    "another folder and begin anew"
+                )
             return None
         with report_checkpoint_damage(path):
             found = json.loads(path.read_text("utf-8"))

@@ -43,12 +43,14 @@ from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots
 from headwater.spark.spark_handover import Handover, read_handed_over, write_shard, write_starts
 from headwater.spark.spark_logs import (
     TopicOffsets,
+    check_commits,
     last_commit,
     read_shard_state,
     read_source_lines,
     read_topic_offsets,
 )
 from headwater.terms.durable_files import remove_files
+from headwater.terms.names import iri_to_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +89,19 @@ def _read_starts(
         found = dict(handover.starts)
     else:
         return None
+    _check_topics(logs.parent, found, sources)
     return _with_all_partitions(found, plan.topics)
+
+
+def _check_topics(folder: Path, starts: Mapping[str, TopicOffsets], sources: Mapping[str, KafkaSource]) -> None:
+    """Refuse to go on with other topics than those that were read: where the new ones begin is not known."""
+    for stream, source in sources.items():
+        if missing := sorted(starts.get(stream, {}).keys() - set(source.topics)):
+            raise CheckpointError(
+                f"the checkpoint {folder} has read the stream {iri_to_name(stream)} from the topic "
+                f"{', '.join(missing)}, and this run reads it from {', '.join(source.topics)}: read the old topic, "
+                "too, or use another folder and begin anew"
+            )
 
 
 def _with_all_partitions(
@@ -160,19 +174,20 @@ def switch_to_micro_batches(
     """Have micro-batches go on where real-time mode is; gives the record of the checkpoint."""
     with _replacing(folder, REALTIME_STATE, SPARK_STATE):
         before = folder / REALTIME_STATE
+        check_commits(before / SPARK_LOGS)
         plan, last = CheckpointPlan.read(before), last_commit(before / SPARK_LOGS)
         if plan is not None and plan.has_state(last):
-            description = workload.description
+            description, starts, sources = workload.description, plan.starts, kafka_sources(workload)
+            if last >= 0:
+                found = read_topic_offsets(before / SPARK_LOGS, last, len(sources), first=0)
+                starts = dict(zip(sources, found, strict=True))
+            _check_topics(folder, starts, sources)
             for shard, key in enumerate(_keys_of(description)):
                 snapshots = ShardSnapshots(before / f"shard-{shard}")
                 (program, orders, _), logs = snapshots.read(plan.names.of(last), last)
                 own = own_triples_of(description.sharding, shard)
                 state, segments = to_batch_state(program, logs.pop(WINDOWS, []), orders, logs, own)
                 write_shard(folder / SPARK_STATE, key, state, segments)
-            starts, sources = plan.starts, kafka_sources(workload)
-            if last >= 0:
-                found = read_topic_offsets(before / SPARK_LOGS, last, len(sources), first=0)
-                starts = dict(zip(sources, found, strict=True))
             starts = _with_all_partitions(starts, _count_partitions(spark, sources))
             unread = Offset.from_json(plan.unread) if plan.unread else Offset()
             write_starts(folder / SPARK_STATE, starts, unread)

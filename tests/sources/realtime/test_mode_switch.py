@@ -87,6 +87,7 @@ class Checkpoint:
         self.partitions = 2
         self.version: tuple[int, ...] = ()
         self.queries: tuple[str, ...] = (TOTALS,)
+        self.source = KAFKA
         self.answers: dict[tuple[str, int], Any] = {}
         self.names: list[str] = []
         self.modes: list[str] = []
@@ -105,7 +106,7 @@ class Checkpoint:
 
     def claim(self, runner: str) -> CheckpointClaim:
         made = self.description
-        workload = Workload(made, made.outline(), {S: KAFKA})
+        workload = Workload(made, made.outline(), {S: self.source})
         nothing: Any = None
         switch = ModeSwitch(self.folder, lambda: nothing, workload, lambda run: nothing, Event())
         claim = claim_checkpoint(self.folder, made, runner, [S], switch=switch)
@@ -344,6 +345,46 @@ def test_the_linked_data_stay_at_the_version_of_the_state(
     assert plan is not None
     # One of other data sets says nothing.
     assert plan.version == wanted
+
+
+@pytest.mark.parametrize("runners", [(ON_SPARK, IN_REAL_TIME), (IN_REAL_TIME, ON_SPARK)])
+def test_another_topic_is_refused_and_the_checkpoint_stays(
+    checkpoint: Checkpoint, expected: dict[tuple[str, int], Any], runners: tuple[str, str]
+) -> None:
+    """A wrong name in one start made a checkpoint useless in both modes."""
+    first, second = runners
+    checkpoint.run(first, 0, 10)
+    checkpoint.source = hw.kafka("localhost:9092", "other", format="ntriples")
+    with pytest.raises(hw.CheckpointError, match=r"from the topic in, and this run reads it from other"):
+        checkpoint.claim(second)
+    record = CheckpointRecord.read(checkpoint.folder)
+    assert record is not None and record.runner == first
+    checkpoint.source = KAFKA
+    checkpoint.run(second, 20, 10, 6)
+    assert checkpoint.answers == expected
+
+
+def test_a_checkpoint_without_its_plan_is_refused(checkpoint: Checkpoint) -> None:
+    """It was taken for one that has done nothing, and its records were lost without a word."""
+    checkpoint.run(IN_REAL_TIME, 0, 10)
+    (checkpoint.folder / REALTIME_STATE / "plan.json").unlink()
+    with pytest.raises(hw.CheckpointError, match=r"has no .*plan\.json, although Spark has committed batches"):
+        checkpoint.claim(ON_SPARK)
+    with pytest.raises(hw.CheckpointError, match=r"has no .*plan\.json"):
+        checkpoint.plan.begin_run(checkpoint.folder / REALTIME_STATE)
+    assert (checkpoint.folder / REALTIME_STATE / SPARK_LOGS).exists()
+
+
+@pytest.mark.parametrize("runners", [(ON_SPARK, IN_REAL_TIME), (IN_REAL_TIME, ON_SPARK)])
+def test_logs_without_their_commits_are_refused(checkpoint: Checkpoint, runners: tuple[str, str]) -> None:
+    first, second = runners
+    checkpoint.run(first, 0, 10)
+    logs = checkpoint.folder / (SPARK_STATE if first == ON_SPARK else f"{REALTIME_STATE}/{SPARK_LOGS}")
+    for path in (logs / "commits").iterdir():
+        path.unlink()
+    with pytest.raises(hw.CheckpointError, match=r"has no .*commits/0, although Spark has planned the next batch"):
+        checkpoint.claim(second)
+    assert (logs / "offsets").exists()
 
 
 def test_what_is_in_process_stays_there(checkpoint: Checkpoint) -> None:
