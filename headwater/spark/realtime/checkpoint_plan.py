@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from headwater.explain.notation import duration_text
 from headwater.running.checkpoints import CheckpointError, report_checkpoint_damage
 from headwater.spark.realtime.shard_worker import RunNames
 from headwater.spark.spark_logs import TopicOffsets, last_commit
@@ -90,9 +91,9 @@ class CheckpointPlan:
     def _check(self, now: CheckpointPlan, folder: Path) -> None:
         """Refuse to go on where answers that were given could become others."""
         for name, before, after in (
-            ("the partitions of the topics", self.topics, now.topics),
-            ("the delay", self.delay, now.delay),
-            ("max_ahead", self.max_ahead, now.max_ahead),
+            ("the partitions of the topics", _list_partitions(self.topics), _list_partitions(now.topics)),
+            ("the delay", duration_text(self.delay), duration_text(now.delay)),
+            ("max_ahead", _limit_text(self.max_ahead), _limit_text(now.max_ahead)),
             ("the number of shards", self.shards, now.shards),
             ("the number of data sets", len(self.version), len(now.version)),
         ):
@@ -106,3 +107,13 @@ class CheckpointPlan:
     def names(self) -> RunNames:
         """The names of the runs."""
         return RunNames(self.runs)
+
+
+def _list_partitions(topics: Mapping[str, Mapping[str, int]]) -> str:
+    """How many partitions the topics of each stream have, for people."""
+    listed = sorted((topic, count) for counts in topics.values() for topic, count in counts.items())
+    return ", ".join(f"{topic}: {count}" for topic, count in listed)
+
+
+def _limit_text(limit: int | None) -> str:
+    return "none" if limit is None else duration_text(limit)
