@@ -83,8 +83,8 @@ def read_shard_state(spark: SparkSession, logs: Path, batch: int, key: int) -> t
 def _read_state(spark: SparkSession, logs: Path, batch: int, name: str, key: int) -> Iterator[Row]:
     """The rows of a variable of the stateful step."""
     options = {"path": str(logs), "batchId": str(batch), "stateVarName": name}
-    rows = spark.read.format("statestore").options(**options).load()
-    return rows.where(f"key.shard = {key}").toLocalIterator()
+    reader = spark.read.format("statestore").options(**options)
+    return reader.load().where(f"key.shard = {key}").toLocalIterator()
 
 
 def _to_segment(data: bytes) -> LogSegment:
