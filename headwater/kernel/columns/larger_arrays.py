@@ -13,7 +13,7 @@ from headwater.terms.compiled_code import compiled
 
 @compiled(makes_arrays=True)
 def enlarge_ints(numbers):  # type: ignore[no-untyped-def]
-    """The same first numbers in an array that has room for twice as many."""
+    """A copy of numbers with room for twice as many."""
     more = np.empty(2 * numbers.shape[0], np.int64)
     more[: numbers.shape[0]] = numbers
     return more
@@ -21,7 +21,7 @@ def enlarge_ints(numbers):  # type: ignore[no-untyped-def]
 
 @compiled(makes_arrays=True)
 def enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
-    """The same first rows in an array that has room for twice as many."""
+    """A copy of rows with room for twice as many; the first `count` are copied."""
     more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
     more[:count] = rows[:count]
     return more

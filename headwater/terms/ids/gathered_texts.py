@@ -1,4 +1,4 @@
-"""Copying many texts out of one array of bytes, compiled."""
+"""Gathers texts that lie anywhere in an array of bytes into one of their own, by compiled code."""
 
 from __future__ import annotations
 
